@@ -1,0 +1,132 @@
+package puzzle
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+)
+
+// Chunk is a number of consecutive records of a corpus: the unit that the
+// producer sends, a worker solves, and one Parquet row group holds. Record k of
+// the chunk has puzzle_index First+k. A record is a board or a reject: Rejects
+// name their own index, the boards of Runs take the remaining ones in order.
+type Chunk struct {
+	First   int64    // puzzle_index of the first record
+	Spans   []Span   // where the records come from, in order; their Records sum up to the chunk's
+	Lines   []int64  // 1-based line where each record starts; empty where records have no line
+	Runs    []Run    // boards, in order
+	Rejects []Reject // ascending Index
+}
+
+// Span is a stretch of consecutive records from one source.
+type Span struct {
+	Source  string // file name as given; empty where records have no source
+	Records int
+}
+
+// Reason is the code of a rejected record, as the dataset spells it.
+type Reason string
+
+// The reasons for which a record is rejected.
+const (
+	UnknownSymbol Reason = "unknown_symbol" // a character that the symbols do not map to a cell
+	RaggedRow     Reason = "ragged_row"     // rows of different lengths, or not as many cells or rows as the size says
+	BadSize       Reason = "bad_size"       // a size that is missing, unreadable or not the one asked for
+	TooLarge      Reason = "too_large"      // a board beyond the solver's limits
+	Truncated     Reason = "truncated"      // the source ends within the record
+	LineTooLong   Reason = "line_too_long"  // a line above the reader's limit
+	WorkerFailed  Reason = "worker_failed"  // no worker could process the record's chunk
+)
+
+// MaxRaw is the most bytes of a rejected record's text that are kept.
+const MaxRaw = 256
+
+// Reject is a record that cannot be solved, and why.
+type Reject struct {
+	Index  int64 // puzzle_index
+	Reason Reason
+	Detail string // what was found and what was expected, for people
+	Raw    []byte // the record's text as read, cut at MaxRaw bytes; not always UTF-8
+}
+
+// Boards returns the number of boards in the chunk.
+func (c *Chunk) Boards() int {
+	n := 0
+	for _, r := range c.Runs {
+		n += r.Count
+	}
+	return n
+}
+
+// Records returns the number of records in the chunk.
+func (c *Chunk) Records() int { return c.Boards() + len(c.Rejects) }
+
+// Digest is the SHA-256 of the chunk's content: equal digests mean equal
+// records from equal places. It is kept in the dataset, so its input is fixed:
+// First; the spans (name, records); the lines; the runs (rows, cols, count,
+// masks as little-endian uint16); the rejects (index, reason, detail, raw). Each
+// list is preceded by its length, each string by its byte count, and every
+// number but the masks is a big-endian uint64.
+func (c *Chunk) Digest() [sha256.Size]byte {
+	d := digester{h: sha256.New()}
+	d.number(c.First)
+	d.number(int64(len(c.Spans)))
+	for _, s := range c.Spans {
+		d.text(s.Source)
+		d.number(int64(s.Records))
+	}
+	d.number(int64(len(c.Lines)))
+	for _, line := range c.Lines {
+		d.number(line)
+	}
+	d.number(int64(len(c.Runs)))
+	for _, r := range c.Runs {
+		d.number(int64(r.Rows))
+		d.number(int64(r.Cols))
+		d.number(int64(r.Count))
+		d.masks(r.Masks)
+	}
+	d.number(int64(len(c.Rejects)))
+	for _, r := range c.Rejects {
+		d.number(r.Index)
+		d.text(string(r.Reason))
+		d.text(r.Detail)
+		d.text(string(r.Raw))
+	}
+	d.flush()
+	return [sha256.Size]byte(d.h.Sum(nil))
+}
+
+// digester feeds a hash in large pieces.
+type digester struct {
+	h   hash.Hash
+	buf []byte
+}
+
+const digestPiece = 16 << 10 // bytes; large enough that the hash's own loop dominates
+
+func (d *digester) flush() {
+	d.h.Write(d.buf)
+	d.buf = d.buf[:0]
+}
+
+func (d *digester) number(n int64) {
+	if len(d.buf) >= digestPiece {
+		d.flush()
+	}
+	d.buf = binary.BigEndian.AppendUint64(d.buf, uint64(n))
+}
+
+func (d *digester) text(s string) {
+	d.number(int64(len(s)))
+	d.buf = append(d.buf, s...)
+}
+
+func (d *digester) masks(masks []uint16) {
+	for _, m := range masks {
+		if len(d.buf) >= digestPiece {
+			d.flush()
+		}
+		d.buf = binary.LittleEndian.AppendUint16(d.buf, m)
+	}
+}

@@ -1,0 +1,137 @@
+// Package puzzle defines the puzzles: boards, the rules that say what a press
+// toggles, the targets to reach, and what an answer consists of.
+//
+// A board is rows × cols cells; 1 means "to be cleared". Its text form is
+// rows*cols characters '0' or '1', row-major, no separators. A solution is the
+// set of cells to press and has the same form.
+//
+// In memory boards travel in runs: consecutive boards of one size, kept as
+// uint16 line masks with the same line of all boards side by side (see [Run]).
+// Column 0 is the highest bit of a line, so comparing lines as numbers compares
+// boards as text.
+//
+// The package imports nothing of ours and has no state. Values are plain data;
+// methods that write into a Run are safe for concurrent use on disjoint runs.
+package puzzle
+
+import "fmt"
+
+// Limits of the uint16 core. A board fits when its shorter side has at most
+// MaxWidth cells and its longer side at most MaxLines.
+const (
+	MaxWidth = 16
+	MaxLines = 256
+)
+
+// Size is a board's number of rows and columns.
+type Size struct {
+	Rows, Cols int
+}
+
+// ParseSize reads the form "RxC", such as "5x6".
+func ParseSize(text string) (Size, error) {
+	var s Size
+	var tail string
+	if n, _ := fmt.Sscanf(text, "%dx%d%s", &s.Rows, &s.Cols, &tail); n != 2 {
+		return Size{}, fmt.Errorf("size %q: want ROWSxCOLS, such as 5x6", text)
+	}
+	return s, s.Validate()
+}
+
+// Validate reports whether boards of this size can be solved.
+func (s Size) Validate() error {
+	switch {
+	case s.Rows < 1 || s.Cols < 1:
+		return fmt.Errorf("size %s: a board has at least 1 row and 1 column", s)
+	case min(s.Rows, s.Cols) > MaxWidth || max(s.Rows, s.Cols) > MaxLines:
+		return fmt.Errorf("size %s: the shorter side may have at most %d cells and the longer at most %d", s, MaxWidth, MaxLines)
+	}
+	return nil
+}
+
+// String returns the form that ParseSize reads.
+func (s Size) String() string { return fmt.Sprintf("%dx%d", s.Rows, s.Cols) }
+
+// Cells returns the number of cells of a board.
+func (s Size) Cells() int { return s.Rows * s.Cols }
+
+// Transposed reports whether boards of this size are stored by columns:
+// their rows do not fit a uint16, but their columns do.
+func (s Size) Transposed() bool { return s.Cols > MaxWidth }
+
+// Lines returns the number of line masks of a board: its rows, or its columns
+// where the size is Transposed.
+func (s Size) Lines() int {
+	if s.Transposed() {
+		return s.Cols
+	}
+	return s.Rows
+}
+
+// Width returns the number of cells in a line.
+func (s Size) Width() int {
+	if s.Transposed() {
+		return s.Rows
+	}
+	return s.Cols
+}
+
+// Status says how far an answer got.
+type Status uint8
+
+// The statuses of an answer.
+const (
+	Solved     Status = iota // a solution, proved to have the fewest presses
+	Impossible               // proved to have no solution
+	Unproven                 // a solution, not claimed to have the fewest presses
+)
+
+var statusNames = [...]string{Solved: "solved", Impossible: "impossible", Unproven: "unproven"}
+
+// String returns the status as the dataset spells it.
+func (s Status) String() string {
+	if int(s) < len(statusNames) {
+		return statusNames[s]
+	}
+	return fmt.Sprintf("Status(%d)", uint8(s))
+}
+
+// ParseStatus reads what Status.String writes.
+func ParseStatus(text string) (Status, error) {
+	for s, name := range statusNames {
+		if name == text {
+			return Status(s), nil
+		}
+	}
+	return 0, fmt.Errorf("status %q: want solved, impossible or unproven", text)
+}
+
+// Target is the board, or the choice of boards, to reach.
+type Target uint8
+
+// The targets.
+const (
+	Zero   Target = iota // all cells 0
+	One                  // all cells 1
+	Either               // Zero or One, whichever needs fewer presses; Zero on a tie
+)
+
+var targetNames = [...]string{Zero: "zero", One: "one", Either: "either"}
+
+// ParseTarget reads a target's name.
+func ParseTarget(text string) (Target, error) {
+	for t, name := range targetNames {
+		if name == text {
+			return Target(t), nil
+		}
+	}
+	return 0, fmt.Errorf("target %q: want zero, one or either", text)
+}
+
+// String returns the name that ParseTarget reads.
+func (t Target) String() string {
+	if int(t) < len(targetNames) {
+		return targetNames[t]
+	}
+	return fmt.Sprintf("Target(%d)", uint8(t))
+}

@@ -1,0 +1,187 @@
+package puzzle
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Run is a sequence of boards of one size. Line l of board i is
+// Masks[l*Count+i]: the same line of consecutive boards is adjacent, so that
+// four boards can be handled as one 64-bit word. Within a line, cell 0 is bit
+// Width()-1 and the bits above are 0. Lines are rows, or columns where the size
+// is Transposed.
+type Run struct {
+	Size
+	Count int
+	Masks []uint16 // len Lines()*Count
+}
+
+// NewRun returns a run of count boards, all cells 0.
+func NewRun(size Size, count int) Run {
+	return Run{Size: size, Count: count, Masks: make([]uint16, size.Lines()*count)}
+}
+
+// Reset makes r a run of count boards of the given size, reusing its memory.
+// The cells are not cleared.
+func (r *Run) Reset(size Size, count int) {
+	n := size.Lines() * count
+	if cap(r.Masks) < n {
+		r.Masks = make([]uint16, n)
+	}
+	*r = Run{Size: size, Count: count, Masks: r.Masks[:n]}
+}
+
+// Validate reports a run whose size, count and masks do not agree, or whose
+// masks have bits outside the board. Runs that come from outside the process
+// are checked once, here.
+func (r Run) Validate() error {
+	if err := r.Size.Validate(); err != nil {
+		return err
+	}
+	if r.Count < 0 || len(r.Masks) != r.Lines()*r.Count {
+		return fmt.Errorf("run of %d boards of %s has %d line masks, want %d", r.Count, r.Size, len(r.Masks), r.Lines()*r.Count)
+	}
+	var seen uint16
+	for _, m := range r.Masks {
+		seen |= m
+	}
+	if seen>>r.Width() != 0 {
+		return fmt.Errorf("run of %s boards has cells outside the board", r.Size)
+	}
+	return nil
+}
+
+// at returns the index into Masks and the bit of a cell.
+func (r Run) at(i, row, col int) (int, uint16) {
+	if r.Transposed() {
+		row, col = col, row
+	}
+	return row*r.Count + i, 1 << (r.Width() - 1 - col)
+}
+
+// Cell reports whether a cell of board i is 1.
+func (r Run) Cell(i, row, col int) bool {
+	k, bit := r.at(i, row, col)
+	return r.Masks[k]&bit != 0
+}
+
+// SetCell sets a cell of board i to 1.
+func (r Run) SetCell(i, row, col int) {
+	k, bit := r.at(i, row, col)
+	r.Masks[k] |= bit
+}
+
+// AppendText appends the text form of board i to dst: rows*cols characters.
+func (r Run) AppendText(dst []byte, i int) []byte {
+	if r.Transposed() {
+		for row := range r.Rows {
+			for col := range r.Cols {
+				k, bit := r.at(i, row, col)
+				dst = append(dst, '0'+min(1, byte(r.Masks[k]&bit>>(r.Width()-1-row))))
+			}
+		}
+		return dst
+	}
+	n := len(dst)
+	dst = append(dst, make([]byte, r.Rows*r.Cols+16)...) // room for the whole last 16-byte store
+	for row := range r.Rows {
+		mask := r.Masks[row*r.Count+i] << (MaxWidth - r.Cols)
+		binary.LittleEndian.PutUint64(dst[n:], spread(byte(mask>>8)))
+		binary.LittleEndian.PutUint64(dst[n+8:], spread(byte(mask)))
+		n += r.Cols
+	}
+	return dst[:n]
+}
+
+// spread turns the 8 bits of b, highest first, into 8 characters '0' or '1',
+// first character in the lowest byte. Each byte of the product is b; the mask
+// keeps one bit per byte, the addition carries it to the byte's top.
+func spread(b byte) uint64 {
+	bits := uint64(b) * 0x0101010101010101 & 0x0102040810204080
+	return (bits+0x7f7f7f7f7f7f7f7f)>>7&0x0101010101010101 | 0x3030303030303030
+}
+
+// AppendBits appends board i to dst as packed bits: row-major, most significant
+// bit first, the last byte padded with 0.
+func (r Run) AppendBits(dst []byte, i int) []byte {
+	if r.Transposed() {
+		var acc, n uint
+		for row := range r.Rows {
+			for col := range r.Cols {
+				acc <<= 1
+				if r.Cell(i, row, col) {
+					acc |= 1
+				}
+				if n++; n == 8 {
+					dst, acc, n = append(dst, byte(acc)), 0, 0
+				}
+			}
+		}
+		if n > 0 {
+			dst = append(dst, byte(acc<<(8-n)))
+		}
+		return dst
+	}
+	var acc uint32
+	n := 0
+	for row := range r.Rows {
+		acc = acc<<r.Cols | uint32(r.Masks[row*r.Count+i])
+		for n += r.Cols; n >= 8; n -= 8 {
+			dst = append(dst, byte(acc>>(n-8)))
+		}
+	}
+	if n > 0 {
+		dst = append(dst, byte(acc<<(8-n)))
+	}
+	return dst
+}
+
+// ParseText reads a board's text form, rows*cols characters '0' or '1', as a
+// run of one board.
+func ParseText(size Size, text string) (Run, error) {
+	if err := size.Validate(); err != nil {
+		return Run{}, err
+	}
+	if len(text) != size.Cells() {
+		return Run{}, fmt.Errorf("board of %s has %d cells, want %d", size, len(text), size.Cells())
+	}
+	r := NewRun(size, 1)
+	for k := range len(text) {
+		switch text[k] {
+		case '1':
+			r.SetCell(0, k/size.Cols, k%size.Cols)
+		case '0':
+		default:
+			return Run{}, fmt.Errorf("cell %d of the board is %q, want 0 or 1", k, text[k])
+		}
+	}
+	return r, nil
+}
+
+// Answers holds the answers to the boards of one run, in the run's order. The
+// slices have one element per board.
+type Answers struct {
+	Nullity      int      // dimension of the quiet patterns: a solvable board has 2^Nullity solutions
+	Status       []Status //
+	MinMoves     []int32  // presses of the solution; a proved minimum only where Solved; 0 where Impossible
+	OptimalCount []int64  // minimum solutions to Reached; 0 unless Solved
+	Reached      []Target // Zero or One: what the solution reaches; Zero where Impossible
+	Solutions    Run      // the least minimum solution; all 0 where Impossible
+}
+
+// Reset makes room for the answers to count boards of the given size, reusing
+// memory. The values are not cleared.
+func (a *Answers) Reset(size Size, count int) {
+	a.Status = resize(a.Status, count)
+	a.MinMoves = resize(a.MinMoves, count)
+	a.OptimalCount = resize(a.OptimalCount, count)
+	a.Reached = resize(a.Reached, count)
+	a.Solutions.Reset(size, count)
+}
+
+func resize[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}

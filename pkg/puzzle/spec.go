@@ -1,0 +1,18 @@
+package puzzle
+
+// Spec is what a job asks for: everything besides the corpus that its dataset
+// is a function of. Two jobs with equal specs and equal corpora have
+// byte-identical datasets. The zero value of a field stands for its default
+// only where a package that reads it says so; command lines fill every field.
+type Spec struct {
+	Rule        Rule
+	Target      Target
+	SearchLimit int64    // most candidates enumerated for one board; beyond, its row says unproven
+	Columns     []string // result columns, in schema order
+	Cells       string   // how boards and solutions are stored: text or bits
+	Compression string   // Parquet codec: zstd, snappy or none
+	PartChunks  int      // chunks in one part
+	Format      string   // corpus format
+	Size        Size     // size of every board; zero where the corpus shows it
+	Symbols     Symbols  // characters of the corpus's cells
+}
