@@ -14,7 +14,11 @@
 // methods that write into a Run are safe for concurrent use on disjoint runs.
 package puzzle
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
 
 // Limits of the uint16 core. A board fits when its shorter side has at most
 // MaxWidth cells and its longer side at most MaxLines.
@@ -30,11 +34,13 @@ type Size struct {
 
 // ParseSize reads the form "RxC", such as "5x6".
 func ParseSize(text string) (Size, error) {
-	var s Size
-	var tail string
-	if n, _ := fmt.Sscanf(text, "%dx%d%s", &s.Rows, &s.Cols, &tail); n != 2 {
+	rows, cols, _ := strings.Cut(text, "x")
+	r, errRows := strconv.ParseUint(rows, 10, 31)
+	c, errCols := strconv.ParseUint(cols, 10, 31)
+	if errRows != nil || errCols != nil {
 		return Size{}, fmt.Errorf("size %q: want ROWSxCOLS, such as 5x6", text)
 	}
+	s := Size{Rows: int(r), Cols: int(c)}
 	return s, s.Validate()
 }
 

@@ -1,0 +1,249 @@
+package puzzle_test
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/flipmill/flipmill/pkg/puzzle"
+)
+
+// sizes has every kind of shape: narrow, square, byte borders, both limits, and
+// boards stored by columns.
+var sizes = []puzzle.Size{
+	{Rows: 1, Cols: 1}, {Rows: 1, Cols: 2}, {Rows: 2, Cols: 1}, {Rows: 2, Cols: 2}, {Rows: 3, Cols: 5}, {Rows: 4, Cols: 8}, {Rows: 5, Cols: 5},
+	{Rows: 7, Cols: 9}, {Rows: 16, Cols: 16}, {Rows: 256, Cols: 16}, {Rows: 2, Cols: 17}, {Rows: 16, Cols: 256}, {Rows: 1, Cols: 256}, {Rows: 5, Cols: 33},
+}
+
+// grid is a board as a person would write it down: one bool a cell.
+type grid struct {
+	size  puzzle.Size
+	cells []bool
+}
+
+func randomGrid(rng *rand.Rand, size puzzle.Size) grid {
+	g := grid{size, make([]bool, size.Cells())}
+	for k := range g.cells {
+		g.cells[k] = rng.IntN(2) == 1
+	}
+	return g
+}
+
+func (g grid) text() string {
+	var b strings.Builder
+	for _, on := range g.cells {
+		fmt.Fprint(&b, map[bool]int{true: 1}[on])
+	}
+	return b.String()
+}
+
+func (g grid) bits() []byte {
+	packed := make([]byte, (len(g.cells)+7)/8)
+	for k, on := range g.cells {
+		if on {
+			packed[k/8] |= 0x80 >> (k % 8)
+		}
+	}
+	return packed
+}
+
+// press toggles cells one by one, straight from the description of the rule.
+func (g grid) press(rule string, row, col int) {
+	base, torus := strings.CutSuffix(rule, "-torus")
+	if base == "fridge" {
+		for r := range g.size.Rows {
+			for c := range g.size.Cols {
+				if r == row || c == col {
+					g.toggle(r, c)
+				}
+			}
+		}
+		return
+	}
+	pattern := map[string]string{"plus": "010/111/010", "king": "111/111/111", "x": "101/010/101"}[base]
+	if pattern == "" {
+		pattern = strings.TrimPrefix(base, "stencil:")
+	}
+	for dr, line := range strings.Split(pattern, "/") {
+		for dc, cell := range line {
+			if cell != '1' {
+				continue
+			}
+			r, c := row+dr-1, col+dc-1
+			if torus {
+				r, c = (r+g.size.Rows)%g.size.Rows, (c+g.size.Cols)%g.size.Cols
+			}
+			if r >= 0 && r < g.size.Rows && c >= 0 && c < g.size.Cols {
+				g.toggle(r, c)
+			}
+		}
+	}
+}
+
+func (g grid) toggle(row, col int) {
+	k := row*g.size.Cols + col
+	g.cells[k] = !g.cells[k]
+}
+
+// runOf stores grids of one size as a run.
+func runOf(grids []grid) puzzle.Run {
+	run := puzzle.NewRun(grids[0].size, len(grids))
+	for i, g := range grids {
+		for k, on := range g.cells {
+			if on {
+				run.SetCell(i, k/g.size.Cols, k%g.size.Cols)
+			}
+		}
+	}
+	return run
+}
+
+func TestRunForms(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, size := range sizes {
+		grids := []grid{randomGrid(rng, size), randomGrid(rng, size), randomGrid(rng, size)}
+		run := runOf(grids)
+		if err := run.Validate(); err != nil {
+			t.Fatalf("%s: %v", size, err)
+		}
+		for i, g := range grids {
+			if got := string(run.AppendText([]byte("before"), i)); got != "before"+g.text() {
+				t.Errorf("%s board %d: text %s, want %s", size, i, got, g.text())
+			}
+			if got := run.AppendBits([]byte{7}, i); hex.EncodeToString(got) != "07"+hex.EncodeToString(g.bits()) {
+				t.Errorf("%s board %d: bits %x, want 07%x", size, i, got, g.bits())
+			}
+			parsed, err := puzzle.ParseText(size, g.text())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := string(parsed.AppendText(nil, 0)); got != g.text() {
+				t.Errorf("%s: parsed %s, want %s", size, got, g.text())
+			}
+		}
+	}
+}
+
+func TestPressAgainstCellByCell(t *testing.T) {
+	rules := []string{
+		"plus", "fridge", "king", "x", "plus-torus", "king-torus", "x-torus",
+		"stencil:000/000/001", "stencil:100/000/000-torus", "stencil:110/001/010", "stencil:110/001/010-torus", "stencil:001/000/000",
+	}
+	rng := rand.New(rand.NewPCG(2, 2))
+	for _, name := range rules {
+		rule, err := puzzle.ParseRule(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rule.String() != name {
+			t.Errorf("rule %s prints as %s", name, rule)
+		}
+		for _, size := range sizes {
+			boards := []grid{randomGrid(rng, size), randomGrid(rng, size)}
+			presses := []grid{randomGrid(rng, size), randomGrid(rng, size)}
+			run := runOf(boards)
+			rule.Press(run, runOf(presses))
+			if err := run.Validate(); err != nil {
+				t.Fatalf("%s %s: %v", name, size, err)
+			}
+			for i := range boards {
+				for k, on := range presses[i].cells {
+					if on {
+						boards[i].press(name, k/size.Cols, k%size.Cols)
+					}
+				}
+				if got := string(run.AppendText(nil, i)); got != boards[i].text() {
+					t.Errorf("%s %s board %d: %s, want %s", name, size, i, got, boards[i].text())
+				}
+			}
+		}
+	}
+}
+
+func TestValidateRun(t *testing.T) {
+	bad := map[string]puzzle.Run{
+		"masks missing":       {Size: puzzle.Size{Rows: 2, Cols: 2}, Count: 2, Masks: make([]uint16, 3)},
+		"cell outside":        {Size: puzzle.Size{Rows: 1, Cols: 2}, Count: 1, Masks: []uint16{4}},
+		"negative count":      {Size: puzzle.Size{Rows: 1, Cols: 2}, Count: -1},
+		"no rows":             {Size: puzzle.Size{Cols: 2}},
+		"both sides too long": {Size: puzzle.Size{Rows: 17, Cols: 17}},
+	}
+	for name, run := range bad {
+		if run.Validate() == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+func TestParseRejectsWhatItDoesNotKnow(t *testing.T) {
+	parsers := map[string]func(string) error{
+		"size":    func(s string) error { _, err := puzzle.ParseSize(s); return err },
+		"rule":    func(s string) error { _, err := puzzle.ParseRule(s); return err },
+		"target":  func(s string) error { _, err := puzzle.ParseTarget(s); return err },
+		"status":  func(s string) error { _, err := puzzle.ParseStatus(s); return err },
+		"symbols": func(s string) error { _, err := puzzle.ParseSymbols(s); return err },
+		"preset":  func(s string) error { _, err := puzzle.ParsePreset(s); return err },
+	}
+	bad := map[string][]string{
+		"size":    {"", "5", "5x", "x5", "5x5x5", "5x 5", "-1x5", "+5x5", "0x3", "17x17", "257x1", "99999999999x1", "5X5"},
+		"rule":    {"", "Plus", "plus-", "fridge-torus", "-torus", "stencil:", "stencil:000/000/000", "stencil:010/111", "stencil:010/111/01", "stencil:010/121/010", "stencil:0101/111/010"},
+		"target":  {"", "all0", "Zero", "0"},
+		"status":  {"", "Solved"},
+		"symbols": {"", "b=1", "b=1,w=1", "b=1,b=0", "b=1,w=2", "bb=1,w=0", "b=1,w=0,x=1", "/=1,w=0", " =1,w=0", "b:1,w:0", "é=1,w=0"},
+		"preset":  {"", "flipgame"},
+	}
+	for kind, texts := range bad {
+		for _, text := range texts {
+			err := parsers[kind](text)
+			if err == nil {
+				t.Errorf("%s %q: accepted", kind, text)
+			} else if !strings.Contains(err.Error(), "want") && !strings.Contains(err.Error(), "a ") && !strings.Contains(err.Error(), "may have") {
+				t.Errorf("%s %q: the error does not say what is expected: %v", kind, text, err)
+			}
+		}
+	}
+}
+
+func TestPresetsAreConsistent(t *testing.T) {
+	for _, p := range puzzle.Presets() {
+		if _, err := puzzle.ParseRule(p.Rule); err != nil {
+			t.Errorf("preset %s: %v", p.Name, err)
+		}
+		if s, err := puzzle.ParseSymbols(p.Symbols.String()); err != nil || s != p.Symbols {
+			t.Errorf("preset %s: symbols %s read as %v, %v", p.Name, p.Symbols, s, err)
+		}
+		if got, err := puzzle.ParsePreset(p.Name); err != nil || got != p {
+			t.Errorf("preset %s read as %v, %v", p.Name, got, err)
+		}
+	}
+}
+
+// TestDigestIsFixed pins the digest, which lives in datasets: a changed value
+// would make every unfinished dataset look like another corpus's. The expected
+// value was computed by a separate program from the documented layout.
+func TestDigestIsFixed(t *testing.T) {
+	chunk := puzzle.Chunk{
+		First: 7,
+		Spans: []puzzle.Span{{Source: "a.txt", Records: 2}, {Source: "b.txt", Records: 1}},
+		Lines: []int64{1, 2, 1},
+		Runs:  []puzzle.Run{{Size: puzzle.Size{Rows: 2, Cols: 3}, Count: 2, Masks: []uint16{1, 2, 3, 4}}},
+		Rejects: []puzzle.Reject{
+			{Index: 8, Reason: puzzle.RaggedRow, Detail: "row 2", Raw: []byte("01/0")},
+		},
+	}
+	if got, want := chunk.Records(), 3; got != want {
+		t.Errorf("records %d, want %d", got, want)
+	}
+	digest := chunk.Digest()
+	if got := hex.EncodeToString(digest[:]); got != digestWant {
+		t.Errorf("digest %s, want %s", got, digestWant)
+	}
+	chunk.Runs[0].Masks[3]++
+	if chunk.Digest() == digest {
+		t.Error("digest does not see a changed board")
+	}
+}
+
+const digestWant = "8c60f03d4304ce443d0d1cf299c4c555fd3f873f673955b6f9aefc634d4d73b3"
