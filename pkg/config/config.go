@@ -1,0 +1,184 @@
+// Package config turns flags, environment variables and a YAML file into one
+// plain struct.
+//
+// Everything follows from one table of keys (see [Keys]): the flags of a verb,
+// the names of environment variables, the defaults, the checks, the help and
+// the commented file in configs/. A key's value is written the same way
+// wherever it stands, and each source hands on the text as written: one parser
+// per key judges it, so nothing is guessed, rounded or dropped on the way.
+//
+// Terms: a key is one setting; a verb is a subcommand of flipmill; an origin is
+// the place a value comes from. The stronger origin wins:
+//
+//	flag > environment > file > default
+//
+// A preset counts as if its keys had been written where the preset is, but
+// yields to a key that is written there too. A file is read only when --config
+// or FLIPMILL_CONFIG names it; no directory is searched. An empty environment
+// variable counts as unset. Unknown keys are errors, in the file and in the
+// environment.
+//
+//	config.Flags(cmd)                    // when the command is built
+//	c, err := config.Load(cmd.Flags())   // when it runs
+//
+// A Config is read once and not changed after that; it is safe for concurrent
+// use by readers. Nothing else in the program knows viper.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+
+	"github.com/flipmill/flipmill/pkg/puzzle"
+)
+
+// Config holds the value of every key. The table in table.go says what each
+// field means, its range and its default.
+type Config struct {
+	Spec        puzzle.Spec   // Columns is nil for all columns
+	Preset      string        // empty for none; its values are in Spec already
+	Output      string        //
+	Job         string        // empty: to be named by the verb
+	Workers     int           // 0: one per core
+	Window      int           // parts
+	MaxLine     int           // bytes
+	Strict      bool          //
+	StopTimeout time.Duration // 0: no limit
+	JSON        bool          //
+	Progress    string        //
+	LogLevel    slog.Level    //
+	LogFormat   string        //
+
+	settings map[string]setting
+}
+
+// setting is a key's value as written, and where.
+type setting struct {
+	text   string
+	origin Origin
+}
+
+// Source is the kind of place a value comes from. A larger Source wins.
+type Source int
+
+// The sources, weakest first.
+const (
+	Default Source = iota
+	File
+	Environment
+	Flag
+)
+
+// Origin is the place a value comes from.
+type Origin struct {
+	Source Source
+	Where  string // for people: "default", "flipmill.yaml:3", "FLIPMILL_JOB", "--job", "preset fridge from --preset"
+}
+
+// String returns Where.
+func (o Origin) String() string { return o.Where }
+
+// Error is a value that a key does not take, or a key that does not exist.
+type Error struct {
+	Key    string
+	Origin Origin
+	Err    error // what was found and what was expected
+}
+
+// Error names the place, the key where the place does not show it, and the cause.
+func (e *Error) Error() string {
+	if e.Origin.Source == Flag || e.Origin.Source == Environment {
+		return fmt.Sprintf("%s: %v", e.Origin, e.Err)
+	}
+	return fmt.Sprintf("%s: %s: %v", e.Origin, e.Key, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Load reads the configuration. The flags are those that [Flags] defined, parsed.
+// The error joins one [*Error] for each thing that is wrong.
+func Load(flags *pflag.FlagSet) (*Config, error) {
+	v := viper.New()
+	c := &Config{settings: map[string]setting{}}
+	keys := table(c)
+	file, errs := readFile(fileName(flags), keys)
+	errs = append(errs, unknownVariables(os.Environ(), keys)...)
+
+	if err := v.MergeConfigMap(file.texts); err != nil {
+		return nil, fmt.Errorf("read %s: %w", file.name, err)
+	}
+	for _, k := range keys {
+		if err := v.BindEnv(k.Name, k.Variable()); err != nil {
+			return nil, fmt.Errorf("bind %s: %w", k.Variable(), err)
+		}
+		v.SetDefault(k.Name, k.Default)
+		// Set rather than BindPFlag, which reads an unreadable number as 0.
+		if f := flags.Lookup(k.Name); f != nil && f.Changed {
+			v.Set(k.Name, f.Value.String())
+		}
+	}
+	for _, k := range keys {
+		c.settings[k.Name] = setting{v.GetString(k.Name), file.originOf(k, flags)}
+	}
+	c.applyPreset()
+	for _, k := range keys {
+		s := c.settings[k.Name]
+		if err := k.set(s.text); err != nil {
+			errs = append(errs, &Error{k.Name, s.origin, err})
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return c, nil
+}
+
+// applyPreset writes the preset's values where the preset stands.
+func (c *Config) applyPreset() {
+	at := c.settings["preset"].origin
+	p, err := puzzle.ParsePreset(c.settings["preset"].text)
+	if err != nil {
+		return // none, or an error that the key's own check reports
+	}
+	values := map[string]string{
+		"rule":    p.Rule,
+		"target":  p.Target.String(),
+		"symbols": p.Symbols.String(),
+		"format":  p.Format,
+	}
+	if p.Size != (puzzle.Size{}) {
+		values["size"] = p.Size.String()
+	}
+	for key, text := range values {
+		if c.settings[key].origin.Source < at.Source {
+			c.settings[key] = setting{text, Origin{at.Source, fmt.Sprintf("preset %s from %s", p.Name, at)}}
+		}
+	}
+}
+
+// Origin returns where a key's value comes from.
+func (c *Config) Origin(key string) Origin { return c.setting(key).origin }
+
+// Text returns a key's value as written.
+func (c *Config) Text(key string) string { return c.setting(key).text }
+
+func (c *Config) setting(key string) setting {
+	s, ok := c.settings[key]
+	if !ok {
+		panic("BUG: config: no key " + key)
+	}
+	return s
+}
+
+// Wrong returns the error that says that a key's value is wrong, for checks
+// that only the package that uses the value can make.
+func (c *Config) Wrong(key string, err error) error {
+	return &Error{key, c.Origin(key), err}
+}

@@ -1,0 +1,188 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Kind says how a key's value is written.
+type Kind struct {
+	Type   string   // one word for the help, such as "int"
+	Want   string   // what a value looks like: "a whole number from 0 to 1024"
+	Values []string // the only values, where they can be listed
+
+	set func(text string) error // checks the text and keeps the value
+}
+
+// parsed is the kind whose values a function reads. The function's error says
+// what was found and what was expected.
+func parsed[T any](dst *T, typ, want string, parse func(string) (T, error)) Kind {
+	return Kind{Type: typ, Want: want, set: func(text string) error {
+		value, err := parse(text)
+		if err == nil {
+			*dst = value
+		}
+		return err
+	}}
+}
+
+// optional also takes the empty value, which leaves the field as it is.
+func optional(k Kind) Kind {
+	set := k.set
+	k.Want += ", or empty"
+	k.set = func(text string) error {
+		if text == "" {
+			return nil
+		}
+		return set(text)
+	}
+	return k
+}
+
+// choice is one of the listed names. The names stand for values of any type.
+func choice[T any](dst *T, names []string, parse func(string) (T, error)) Kind {
+	want := alternatives(names)
+	k := parsed(dst, "name", want, func(text string) (value T, err error) {
+		if !slices.Contains(names, text) {
+			return value, fmt.Errorf("%q: want %s%s", text, want, didYouMean(text, names))
+		}
+		return parse(text)
+	})
+	k.Values = names
+	return k
+}
+
+// name is one of the listed names, kept as it is.
+func name(dst *string, names ...string) Kind {
+	return choice(dst, names, func(text string) (string, error) { return text, nil })
+}
+
+func word(dst *string, want string) Kind {
+	return matching(dst, "string", want, regexp.MustCompile(`.`))
+}
+
+func matching(dst *string, typ, want string, pattern *regexp.Regexp) Kind {
+	return parsed(dst, typ, want, func(text string) (string, error) {
+		if !pattern.MatchString(text) {
+			return "", fmt.Errorf("%q: want %s", text, want)
+		}
+		return text, nil
+	})
+}
+
+func boolean(dst *bool) Kind {
+	return parsed(dst, "bool", "true or false", func(text string) (bool, error) {
+		if text != "true" && text != "false" {
+			return false, fmt.Errorf("%q: want true or false", text)
+		}
+		return text == "true", nil
+	})
+}
+
+func integer[T int | int64](dst *T, low, high T) Kind {
+	want := fmt.Sprintf("a whole number from %d to %d", low, high)
+	return parsed(dst, "int", want, func(text string) (T, error) {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < int64(low) || n > int64(high) {
+			return 0, fmt.Errorf("%q: want %s", text, want)
+		}
+		return T(n), nil
+	})
+}
+
+// duration is a time with its unit: a bare number would leave the unit to be guessed.
+func duration(dst *time.Duration, low, high time.Duration) Kind {
+	want := fmt.Sprintf("a time with its unit, such as 90s or 5m, from %v to %v", low, high)
+	return parsed(dst, "duration", want, func(text string) (time.Duration, error) {
+		d, err := time.ParseDuration(text)
+		if err != nil || d < low || d > high {
+			return 0, fmt.Errorf("%q: want %s", text, want)
+		}
+		return d, nil
+	})
+}
+
+// byteCount is a number of bytes, optionally in KiB, MiB or GiB.
+func byteCount(dst *int, low, high int) Kind {
+	want := fmt.Sprintf("a number of bytes, such as 65536 or 64KiB, from %d to %d", low, high)
+	return parsed(dst, "bytes", want, func(text string) (int, error) {
+		digits, shift := text, 0
+		for i, unit := range []string{"KiB", "MiB", "GiB"} {
+			if cut, ok := strings.CutSuffix(text, unit); ok {
+				digits, shift = cut, 10*(i+1)
+			}
+		}
+		n, err := strconv.ParseInt(digits, 10, 32)
+		if n <<= shift; err != nil || n < int64(low) || n > int64(high) {
+			return 0, fmt.Errorf("%q: want %s", text, want)
+		}
+		return int(n), nil
+	})
+}
+
+// list is one or more different words, written with commas or, in a file, as a
+// YAML sequence. The word "all" alone stands for nil.
+func list(dst *[]string, want string) Kind {
+	return parsed(dst, "list", want, func(text string) ([]string, error) {
+		if text == "all" {
+			return nil, nil
+		}
+		words := strings.Split(text, listSeparator)
+		for i, w := range words {
+			if w = strings.TrimSpace(w); w == "" || slices.Contains(words[:i], w) {
+				return nil, fmt.Errorf("%q: %q is empty or stands twice: want %s", text, w, want)
+			}
+			words[i] = w
+		}
+		return words, nil
+	})
+}
+
+const listSeparator = ","
+
+// alternatives writes "a, b or c".
+func alternatives(names []string) string {
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// didYouMean returns "; did you mean X?" for the nearest of the words, or
+// nothing where none is near.
+func didYouMean(text string, words []string) string {
+	best, least := "", len(text)/3+2 // one slip in three letters, and always one
+	for _, w := range words {
+		if d := distance(text, w); d < least {
+			best, least = w, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %s?", best)
+}
+
+// distance is Levenshtein's: the fewest insertions, deletions and replacements
+// of a byte that turn a into b. O(len(a)·len(b)) time, one row of memory.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1) // row[j]: from a's prefix so far to b[:j]
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}
