@@ -1,0 +1,46 @@
+package corpus
+
+import (
+	"io"
+
+	"github.com/flipmill/flipmill/pkg/puzzle"
+)
+
+// blocks reads a row a line. A block ends at a blank line, and where the size
+// is given also after its number of rows: so a bad block costs no more lines
+// than a good one.
+type blocks struct {
+	sheet *sheet
+	size  puzzle.Size
+}
+
+func (b *blocks) next(in *scanner, rec *Record) error {
+	if err := in.scanNonBlank(); err != nil {
+		return err
+	}
+	rec.begin(in.line)
+	b.sheet.clear(b.size.Cols)
+	var err error
+	for {
+		rec.keep(in.raw)
+		b.sheet.line(rec, in)
+		if b.sheet.rows == b.size.Rows {
+			break
+		}
+		if err = in.scan(); err != nil || in.blank() {
+			break
+		}
+	}
+	if err != nil && err != io.EOF {
+		return err
+	}
+	switch rows := b.sheet.rows; {
+	case rows >= b.size.Rows:
+	case err == io.EOF:
+		rec.reject(puzzle.Truncated, "the source ends after %d of the %d rows", rows, b.size.Rows)
+	default:
+		rec.reject(puzzle.RaggedRow, "%d rows, want %d", rows, b.size.Rows)
+	}
+	b.sheet.board(rec)
+	return nil
+}

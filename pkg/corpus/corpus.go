@@ -1,0 +1,279 @@
+// Package corpus reads corpora: files of boards in one of several text formats,
+// plain or compressed, become a sequence of records.
+//
+// A corpus is one or more sources (files, or standard input) read one after the
+// other as a single sequence. A record is one board, or one reject: text that
+// should have been a board, with the reason why it is none. A bad record costs
+// its own lines only; the reader finds the next one. What cannot be read at all
+// (a missing file, damaged compression, a format that cannot be told) is an
+// error instead.
+//
+//	c, err := corpus.Open(paths, corpus.Options{}, os.Stdin)
+//	...
+//	defer c.Close()
+//	var rec corpus.Record
+//	for err = c.Next(&rec); err == nil; err = c.Next(&rec) {
+//		...
+//	}
+//	if err != io.EOF { ... }
+//
+// Invariants: every line that is not blank belongs to exactly one record; what
+// the records are is a function of the bytes and the options, never of how the
+// bytes arrive; memory is bounded whatever the input; a board needs no
+// allocation.
+//
+// A Corpus belongs to one goroutine, except that Progress may be called from any.
+package corpus
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+
+	"github.com/flipmill/flipmill/pkg/puzzle"
+)
+
+// The formats.
+const (
+	Auto   = "auto"   // told from the first record
+	Lines  = "lines"  // one board a line
+	Blocks = "blocks" // one row a line, a blank line between boards
+	Grid   = "grid"   // a line "ROWS COLS", then one row a line
+)
+
+// Formats returns the names that Options.Format may have.
+func Formats() []string { return []string{Auto, Lines, Blocks, Grid} }
+
+// Options says how a corpus is written.
+type Options struct {
+	Format  string         // one of Formats; empty means Auto
+	Size    puzzle.Size    // size of every board; zero where the corpus shows it
+	Symbols puzzle.Symbols // characters of the cells; zero means puzzle.Digits
+	MaxLine int            // bytes of the longest line that is read; 0 means 64 KiB
+}
+
+// Record is a board or a reject. Its Board and Reject.Raw use memory that the
+// next call of Next with the same Record takes back.
+type Record struct {
+	Source string        // name of the file as given; "-" is standard input
+	Line   int64         // 1-based line where the record starts
+	Board  puzzle.Run    // one board, unless Rejected
+	Reject puzzle.Reject // why there is no board, if Rejected; the Index is left to the caller
+}
+
+// Rejected reports whether the record is a reject.
+func (r *Record) Rejected() bool { return r.Reject.Reason != "" }
+
+// begin makes r an empty record that starts at the given line.
+func (r *Record) begin(line int64) {
+	r.Line = line
+	r.Reject = puzzle.Reject{Raw: r.Reject.Raw[:0]}
+}
+
+// keep adds a line to the record's raw text. Records of several lines keep them
+// all: that the record is bad may show only in its last one.
+func (r *Record) keep(line []byte) {
+	raw := r.Reject.Raw
+	if len(raw) > 0 {
+		raw = append(raw, '\n')
+	}
+	raw = append(raw, line[:min(len(line), puzzle.MaxRaw)]...)
+	r.Reject.Raw = raw[:min(len(raw), puzzle.MaxRaw)]
+}
+
+// reject gives the record its reason. The first reason counts: what is wrong
+// further on is often its consequence.
+func (r *Record) reject(reason puzzle.Reason, format string, args ...any) {
+	if !r.Rejected() {
+		r.Reject.Reason, r.Reject.Detail = reason, fmt.Sprintf(format, args...)
+	}
+}
+
+// reader is a format: it reads one record from a source. It returns io.EOF where
+// only blank lines are left, and any other error where the corpus as a whole
+// cannot be read. A record never reaches beyond its source.
+type reader interface {
+	next(in *scanner, rec *Record) error
+}
+
+func newReader(opts Options) reader {
+	s := newSheet(opts)
+	switch opts.Format {
+	case Lines:
+		return &lines{sheet: s, size: opts.Size}
+	case Blocks:
+		return &blocks{sheet: s, size: opts.Size}
+	case Grid:
+		return &grid{sheet: s, size: opts.Size}
+	}
+	panic("BUG: corpus: no reader of format " + opts.Format)
+}
+
+// Corpus is an open corpus.
+type Corpus struct {
+	opts  Options // Format is Auto until it is told
+	stdin io.Reader
+	paths []string // still to be opened
+	total int64    // raw bytes of all sources; 0 where one of them does not say
+	read  atomic.Int64
+
+	format reader // nil while opts.Format is Auto
+	src    *source
+	in     *scanner // reads src
+	done   []Source
+
+	first    Record // read by Open, given out by the first Next
+	firstErr error
+	ahead    bool // first is still to be given out
+}
+
+// Open opens the corpus that consists of the files named, in this order; "-" is
+// stdin. It finds out whether every file can be opened and reads as far as the
+// first record, so that what cannot be read at all fails here.
+func Open(paths []string, opts Options, stdin io.Reader) (*Corpus, error) {
+	if opts.Format == "" {
+		opts.Format = Auto
+	}
+	if opts.Symbols == (puzzle.Symbols{}) {
+		opts.Symbols = puzzle.Digits()
+	}
+	if opts.MaxLine == 0 {
+		opts.MaxLine = 64 << 10
+	}
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	total, err := checkSources(paths)
+	if err != nil {
+		return nil, err
+	}
+	c := &Corpus{opts: opts, stdin: stdin, paths: paths, total: total, ahead: true}
+	if opts.Format != Auto {
+		c.format = newReader(opts)
+	}
+	if c.firstErr = c.readRecord(&c.first); c.firstErr != nil && c.firstErr != io.EOF {
+		return nil, errors.Join(c.firstErr, c.Close())
+	}
+	return c, nil
+}
+
+func (o Options) validate() error {
+	known := false
+	for _, f := range Formats() {
+		known = known || o.Format == f
+	}
+	switch {
+	case !known:
+		return fmt.Errorf("corpus format %q: want %s", o.Format, strings.Join(Formats(), ", "))
+	case o.MaxLine < 0:
+		return fmt.Errorf("longest corpus line of %d bytes: want at least 1", o.MaxLine)
+	case o.Size != puzzle.Size{}:
+		return o.Size.Validate()
+	}
+	return nil
+}
+
+// Format returns the corpus's format: Options.Format, or what was told from the
+// first record. It is Auto only where a corpus has no record.
+func (c *Corpus) Format() string { return c.opts.Format }
+
+// Next reads the next record. It returns io.EOF after the last one; after any
+// other error, which names file and line, the corpus cannot be read further.
+func (c *Corpus) Next(rec *Record) error {
+	if c.ahead {
+		c.ahead = false
+		*rec, c.first = c.first, *rec
+		return c.firstErr
+	}
+	return c.readRecord(rec)
+}
+
+func (c *Corpus) readRecord(rec *Record) error {
+	for {
+		if c.src == nil {
+			if err := c.openNext(); err != nil {
+				return err
+			}
+		}
+		err := io.EOF
+		if c.format != nil {
+			err = c.format.next(c.in, rec)
+		}
+		if err == nil {
+			rec.Source = c.src.name
+			if rec.Rejected() {
+				rec.Reject.Raw = bytes.TrimRight(rec.Reject.Raw, "\r\n")
+			}
+			return nil
+		}
+		if err != io.EOF {
+			return fmt.Errorf("read %s, line %d: %w", c.src.name, c.in.line, err)
+		}
+		if err := c.finishSource(); err != nil {
+			return err
+		}
+	}
+}
+
+// openNext opens the next source, and tells the format where that is still to
+// be done and the source has a record. It returns io.EOF after the last source.
+func (c *Corpus) openNext() error {
+	if len(c.paths) == 0 {
+		return io.EOF
+	}
+	src, err := openSource(c.paths[0], c.stdin, &c.read)
+	if err != nil {
+		return err
+	}
+	c.src, c.paths = src, c.paths[1:]
+	if c.in, err = newScanner(src.text, c.opts.MaxLine); err != nil {
+		return fmt.Errorf("read %s: %w", src.name, err)
+	}
+	if c.format != nil {
+		return nil
+	}
+	view, err := c.in.peekRecord()
+	if err == io.EOF {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", src.name, err)
+	}
+	if c.opts.Format, err = detect(view, c.opts); err != nil {
+		return fmt.Errorf("tell the format of %s from line %d: %w", src.name, c.in.line+1, err)
+	}
+	c.format = newReader(c.opts)
+	return nil
+}
+
+func (c *Corpus) finishSource() error {
+	src := c.src
+	c.src, c.in = nil, nil
+	sum, err := src.finish()
+	if err != nil {
+		return err
+	}
+	c.done = append(c.done, sum)
+	return nil
+}
+
+// Close closes the file that is open, if any. It is needed where a corpus is
+// not read to its end, and harmless elsewhere.
+func (c *Corpus) Close() error {
+	if c.src == nil {
+		return nil
+	}
+	src := c.src
+	c.src, c.paths = nil, nil
+	return src.close()
+}
+
+// Progress returns how many bytes of the files were read so far and how many
+// there are, both as stored; total is 0 where it is unknown, as for a pipe.
+func (c *Corpus) Progress() (read, total int64) { return c.read.Load(), c.total }
+
+// Sources returns what was read: after io.EOF, every source in order.
+func (c *Corpus) Sources() []Source { return c.done }

@@ -1,0 +1,58 @@
+package corpus_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/flipmill/flipmill/pkg/corpus"
+	"github.com/flipmill/flipmill/pkg/puzzle"
+)
+
+// BenchmarkNext reads random 5x5 boards in every format, hashing included;
+// ns/op is per board.
+func BenchmarkNext(b *testing.B) {
+	size := puzzle.Size{Rows: 5, Cols: 5}
+	for _, shape := range []struct {
+		name   string
+		opts   corpus.Options
+		layout layout
+	}{
+		{"lines", corpus.Options{Format: corpus.Lines, Size: size}, layout{format: corpus.Lines}},
+		{"lines-bars", corpus.Options{Format: corpus.Lines}, layout{format: corpus.Lines, bars: true}},
+		{"blocks", corpus.Options{Format: corpus.Blocks}, layout{format: corpus.Blocks}},
+		{"grid", corpus.Options{Format: corpus.Grid}, layout{format: corpus.Grid, gap: " "}},
+	} {
+		b.Run(shape.name, func(b *testing.B) {
+			const boards = 10_000
+			rng := rand.New(rand.NewPCG(1, 2))
+			var text []byte
+			for range boards {
+				text = shape.layout.append(text, randomBoard(rng, size))
+			}
+			b.SetBytes(int64(len(text) / boards))
+			b.ReportAllocs()
+			c, err := corpus.Open([]string{corpus.Stdin}, shape.opts, &repeat{text: text})
+			if err != nil {
+				b.Fatal(err)
+			}
+			var rec corpus.Record
+			for b.Loop() {
+				if err := c.Next(&rec); err != nil || rec.Rejected() {
+					b.Fatal(err, rec.Reject)
+				}
+			}
+		})
+	}
+}
+
+// repeat is a source without end.
+type repeat struct {
+	text []byte
+	at   int
+}
+
+func (r *repeat) Read(p []byte) (int, error) {
+	n := copy(p, r.text[r.at:])
+	r.at = (r.at + n) % len(r.text)
+	return n, nil
+}

@@ -1,0 +1,93 @@
+package corpus
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/flipmill/flipmill/pkg/puzzle"
+)
+
+const howToSay = "give --format lines, blocks or grid, and --symbols if the cells are not 1 and 0"
+
+// detect tells the format of a corpus from its beginning, which starts with a
+// line that is not blank. It guesses only where another reading is far-fetched:
+//
+//  1. two numbers that are not two cells, or that are but fit the row below:
+//     grid ("1 1" above one cell is a grid, above two it is not);
+//  2. any character that is neither cell, blank nor bar: an error;
+//  3. a bar: lines;
+//  4. the size is given: lines where the line has a board's cells, blocks where
+//     it has a row's, else an error;
+//  5. several lines up to the first blank line or the end that are not too many
+//     or too long for a board: blocks; but an error where the lines have more
+//     than 16 cells and no second block follows, as they may be boards;
+//  6. otherwise lines.
+func detect(view []byte, opts Options) (format string, err error) {
+	first, below, _ := bytes.Cut(view, []byte{'\n'})
+	first = trimBlanks(first)
+	if len(first) > opts.MaxLine {
+		return "", fmt.Errorf("it has more than %d bytes; %s", opts.MaxLine, howToSay)
+	}
+	s := newSheet(opts)
+	if isGrid(s, first, below) {
+		return Grid, nil
+	}
+	rest := s.squeeze(first)
+	if len(rest) > 0 && s.class[rest[0]] != bar {
+		return "", fmt.Errorf("%.40q has neither cells, %c and %c, nor the size of a grid; %s", first, opts.Symbols.On, opts.Symbols.Off, howToSay)
+	}
+	switch n, size := s.n, opts.Size; {
+	case len(rest) > 0:
+		return Lines, nil
+	case size == puzzle.Size{}:
+		return detectSizeless(view, n)
+	case n == size.Cells():
+		return Lines, nil
+	case n == size.Cols:
+		return Blocks, nil
+	default:
+		return "", fmt.Errorf("its %d cells are neither a board of %s nor a row of one; %s", n, size, howToSay)
+	}
+}
+
+// isGrid reports whether the first line is a grid's header.
+func isGrid(s *sheet, first, below []byte) bool {
+	size, ok := header(first)
+	if !ok {
+		return false
+	}
+	g := grid{sheet: s}
+	if g.isHeader(first) {
+		return true
+	}
+	// Two cells, or a number that is 0.
+	row, _, _ := bytes.Cut(below, []byte{'\n'})
+	row = trimBlanks(row)
+	rest := s.squeeze(row[:min(len(row), puzzle.MaxLines+1)])
+	fits := len(rest) == 0 && s.n == size.Cols && s.n > 0
+	s.clear(0)
+	return fits && size.Rows > 0
+}
+
+// detectSizeless tells lines from blocks where cells are all that there is: n
+// in the first line.
+func detectSizeless(view []byte, n int) (string, error) {
+	rows := 0
+	text, more := view, false
+	for len(text) > 0 && !more {
+		var line []byte
+		line, text, _ = bytes.Cut(text, []byte{'\n'})
+		if more = len(trimBlanks(line)) == 0; !more {
+			rows++
+		}
+	}
+	more = more && len(bytes.Trim(text, " \t\r\n")) > 0
+	size := puzzle.Size{Rows: rows, Cols: n}
+	switch {
+	case rows == 1 || size.Validate() != nil:
+		return Lines, nil
+	case more || n <= puzzle.MaxWidth:
+		return Blocks, nil
+	}
+	return "", fmt.Errorf("%d lines of %d cells are one board of %s (give --format blocks) or %d boards (give --format lines --size ROWSxCOLS)", rows, n, size, rows)
+}

@@ -1,0 +1,173 @@
+package corpus
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"unicode/utf8"
+
+	"github.com/flipmill/flipmill/pkg/puzzle"
+)
+
+const (
+	maxCells = puzzle.MaxWidth * puzzle.MaxLines
+	ones     = 0x0101010101010101 // eight cells in a word, all 1
+)
+
+// What a byte of a line is. The class of a cell is its value, 0 or 1.
+const (
+	blank byte = 2 + iota
+	bar        // between the rows of a line
+	other
+)
+
+// sheet collects the cells of one record, row by row, and makes them a board.
+type sheet struct {
+	symbols puzzle.Symbols
+	class   [256]byte
+
+	// cells[:n] are the cells so far, one a byte, 0 or 1. Behind maxCells there
+	// is room for one more line, and for whole words beyond it.
+	cells      []byte
+	n          int
+	rows, cols int // rows so far; cells of each row, 0 until that is known
+}
+
+func newSheet(opts Options) *sheet {
+	s := &sheet{symbols: opts.Symbols, cells: make([]byte, maxCells+opts.MaxLine+16)}
+	for b := range s.class {
+		s.class[b] = other
+	}
+	s.class[' '], s.class['\t'] = blank, blank
+	s.class['/'], s.class['|'] = bar, bar
+	s.class[opts.Symbols.On], s.class[opts.Symbols.Off] = 1, 0
+	return s
+}
+
+// clear empties the sheet; its rows are to have cols cells, 0 if unknown.
+func (s *sheet) clear(cols int) { s.n, s.rows, s.cols = 0, 0, cols }
+
+// row takes text, the end of the scanner's line or all of it, as the next row.
+// Where bars may end a row it takes the text before the first one and returns
+// the rest.
+func (s *sheet) row(rec *Record, in *scanner, text []byte, bars bool) (rest []byte) {
+	start := s.n
+	rest = s.squeeze(text)
+	if len(rest) > 0 && !(bars && s.class[rest[0]] == bar) {
+		s.rejectSymbol(rec, in, rest)
+		return nil
+	}
+	width := s.n - start
+	s.rows++
+	if s.rows == 1 && s.cols == 0 {
+		s.cols = width
+	}
+	switch {
+	case s.n > maxCells:
+		rec.reject(puzzle.TooLarge, "more than %d cells", maxCells)
+	case width < s.cols && len(rest) == 0 && in.noEOL:
+		rec.reject(puzzle.Truncated, "the source ends after %d of the %d cells of row %d", width, s.cols, s.rows)
+	case width != s.cols:
+		rec.reject(puzzle.RaggedRow, "row %d has %d cells, want %d", s.rows, width, s.cols)
+	}
+	return rest
+}
+
+// line takes the scanner's line as the next row of a record with a row a line.
+func (s *sheet) line(rec *Record, in *scanner) {
+	switch {
+	case rec.Rejected():
+		s.rows++
+	case in.long:
+		s.rows++
+		rejectLong(rec, in)
+	default:
+		s.row(rec, in, in.text, false)
+	}
+}
+
+// squeeze takes the cells at the beginning of text, passes over blanks, and
+// returns the text from the first byte on that is neither.
+func (s *sheet) squeeze(text []byte) (rest []byte) {
+	// Where the next eight bytes are all cells, subtracting Off (as exclusive
+	// or) leaves 0 or mark in each; shift brings mark's lowest bit to bit 0.
+	off := uint64(s.symbols.Off) * ones
+	mark := uint64(s.symbols.On ^ s.symbols.Off)
+	shift := bits.TrailingZeros64(mark)
+	i, n := 0, s.n
+	for i < len(text) {
+		if i+8 <= len(text) {
+			x := binary.LittleEndian.Uint64(text[i:]) ^ off
+			if cells := x >> shift & ones; cells*mark == x {
+				binary.LittleEndian.PutUint64(s.cells[n:], cells)
+				i, n = i+8, n+8
+				continue
+			}
+		}
+		class := s.class[text[i]]
+		if class > blank {
+			break
+		}
+		if class < blank {
+			s.cells[n] = class
+			n++
+		}
+		i++
+	}
+	s.n = n
+	return text[i:]
+}
+
+// board makes the sheet the record's board, where nothing was wrong with it.
+func (s *sheet) board(rec *Record) {
+	size := puzzle.Size{Rows: s.rows, Cols: s.cols}
+	if rejectSize(rec, size); rec.Rejected() {
+		return
+	}
+	rec.Board.Reset(size, 1)
+	masks := rec.Board.Masks
+	if size.Transposed() {
+		clear(masks)
+		for k, cell := range s.cells[:s.n] {
+			masks[k%size.Cols] |= uint16(cell) << (size.Rows - 1 - k/size.Cols)
+		}
+		return
+	}
+	for row := range masks {
+		cells := s.cells[row*size.Cols:]
+		masks[row] = (pack(cells)<<8 | pack(cells[8:])) >> (puzzle.MaxWidth - size.Cols)
+	}
+}
+
+// pack returns the first eight cells as bits, the first cell highest. What lies
+// beyond a board's cells may be anything, so all but the lowest bits is cleared:
+// then no two terms of the product meet, and its top byte is the answer.
+func pack(cells []byte) uint16 {
+	return uint16(binary.LittleEndian.Uint64(cells) & ones * 0x8040201008040201 >> 56)
+}
+
+func rejectSize(rec *Record, size puzzle.Size) {
+	err := size.Validate()
+	switch {
+	case err == nil:
+	case size.Rows < 1 || size.Cols < 1:
+		rec.reject(puzzle.BadSize, "%v", err)
+	default:
+		rec.reject(puzzle.TooLarge, "%v", err)
+	}
+}
+
+func rejectLong(rec *Record, in *scanner) {
+	rec.reject(puzzle.LineTooLong, "line %d has more than %d bytes", in.line, in.max)
+}
+
+// rejectSymbol rejects a record for the first byte of rest, the end of the
+// scanner's line.
+func (s *sheet) rejectSymbol(rec *Record, in *scanner, rest []byte) {
+	symbol := fmt.Sprintf("byte 0x%02x", rest[0])
+	if r, n := utf8.DecodeRune(rest); r != utf8.RuneError || n > 1 {
+		symbol = fmt.Sprintf("%q", r)
+	}
+	rec.reject(puzzle.UnknownSymbol, "line %d, column %d: %s is not a cell, want %c (1) or %c (0)",
+		in.line, len(in.text)-len(rest)+1, symbol, s.symbols.On, s.symbols.Off)
+}

@@ -1,0 +1,210 @@
+package corpus
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Stdin is the path that stands for standard input.
+const Stdin = "-"
+
+// ErrOnce says that a source can be read only once, as a pipe.
+var ErrOnce = errors.New("can be read only once")
+
+// Source is one file of a corpus, as stored.
+type Source struct {
+	Name   string // as given
+	Bytes  int64
+	SHA256 string // hexadecimal
+}
+
+// Sum returns the SHA-256 of a corpus in hexadecimal: that of the text
+// "<sha256>  <name>\n" for every source in order, which is what
+// `sha256sum FILES | sha256sum` prints (but for names with a backslash or a
+// line break, which sha256sum escapes).
+func Sum(sources []Source) string {
+	h := sha256.New()
+	for _, s := range sources {
+		fmt.Fprintf(h, "%s  %s\n", s.SHA256, s.Name)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Fingerprint returns what Corpus.Sources would say at the end of these files
+// without parsing them. It leaves alone what can be read only once, standard
+// input or a pipe, and returns an error that wraps ErrOnce.
+func Fingerprint(paths []string) ([]Source, error) {
+	for _, path := range paths {
+		if _, regular, err := checkSource(path); err != nil {
+			return nil, err
+		} else if !regular {
+			return nil, fmt.Errorf("fingerprint of %s: %w", path, ErrOnce)
+		}
+	}
+	var sources []Source
+	var read atomic.Int64
+	for _, path := range paths {
+		src, err := openRaw(path, nil, &read)
+		if err != nil {
+			return nil, err
+		}
+		sum, err := src.finish()
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, sum)
+	}
+	return sources, nil
+}
+
+// checkSources returns the total size of the files, 0 where one of them does
+// not say.
+func checkSources(paths []string) (total int64, err error) {
+	if len(paths) == 0 {
+		return 0, errors.New("no corpus named: give at least one file, or - for standard input")
+	}
+	known, stdin := true, false
+	for _, path := range paths {
+		if path == Stdin && stdin {
+			return 0, errors.New("standard input (-) is named twice")
+		}
+		stdin = stdin || path == Stdin
+		size, regular, err := checkSource(path)
+		if err != nil {
+			return 0, err
+		}
+		known = known && regular
+		total += size
+	}
+	if !known {
+		return 0, nil
+	}
+	return total, nil
+}
+
+// checkSource finds out whether a file can be opened. It does not open pipes:
+// that may block, and closing them again would end them.
+func checkSource(path string) (size int64, regular bool, err error) {
+	if path == Stdin {
+		return 0, false, nil
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return 0, false, err
+	case info.IsDir():
+		return 0, false, fmt.Errorf("%s is a directory: name the files in it", path)
+	case !info.Mode().IsRegular():
+		return 0, false, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, false, err
+	}
+	return info.Size(), true, f.Close()
+}
+
+// source is an open source. Its Read gives the bytes as stored, counted and
+// hashed; text gives them decompressed.
+type source struct {
+	name    string
+	file    io.Reader
+	closers []func() error
+	read    *atomic.Int64 // of the whole corpus
+	bytes   int64
+	hash    hash.Hash
+	text    io.Reader
+}
+
+func openRaw(path string, stdin io.Reader, read *atomic.Int64) (*source, error) {
+	s := &source{name: path, file: stdin, read: read, hash: sha256.New()}
+	if path == Stdin {
+		return s, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	s.file, s.closers = f, append(s.closers, f.Close)
+	return s, nil
+}
+
+func openSource(path string, stdin io.Reader, read *atomic.Int64) (*source, error) {
+	s, err := openRaw(path, stdin, read)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.decompress(); err != nil {
+		return nil, errors.Join(fmt.Errorf("read %s: %w", path, err), s.close())
+	}
+	return s, nil
+}
+
+// Read reads bytes as stored.
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.file.Read(p)
+	s.hash.Write(p[:n])
+	s.bytes += int64(n)
+	s.read.Add(int64(n))
+	return n, err
+}
+
+// zstdMaxWindow is the largest window of a zstd frame that is accepted, in
+// bytes: what the zstd tool itself accepts without --long.
+const zstdMaxWindow = 128 << 20
+
+// decompress sets text. The compression shows in the first bytes: gzip, zstd
+// (which may begin with a skippable frame), or else none.
+func (s *source) decompress() error {
+	buf := bufio.NewReaderSize(s, 64<<10) // larger reads pass it by
+	magic, err := buf.Peek(4)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	switch {
+	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+		z, err := gzip.NewReader(buf)
+		if err != nil {
+			return err
+		}
+		s.text = z
+	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}),
+		len(magic) == 4 && magic[0]&0xf0 == 0x50 && bytes.Equal(magic[1:], []byte{0x2a, 0x4d, 0x18}):
+		// One decoder: more would read the source from other goroutines.
+		z, err := zstd.NewReader(buf, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdMaxWindow))
+		if err != nil {
+			return err
+		}
+		s.text, s.closers = z, append(s.closers, func() error { z.Close(); return nil })
+	default:
+		s.text = buf
+	}
+	return nil
+}
+
+// finish reads what is left, closes the source and says what it was.
+func (s *source) finish() (Source, error) {
+	if _, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, s, make([]byte, 64<<10)); err != nil {
+		return Source{}, errors.Join(fmt.Errorf("read %s: %w", s.name, err), s.close())
+	}
+	return Source{Name: s.name, Bytes: s.bytes, SHA256: hex.EncodeToString(s.hash.Sum(nil))}, s.close()
+}
+
+func (s *source) close() error {
+	var errs []error
+	for _, c := range s.closers {
+		errs = append(errs, c())
+	}
+	return errors.Join(errs...)
+}
