@@ -1,0 +1,145 @@
+// Package dataset writes, reads and proves the Parquet dataset of a job. It is
+// the only package that knows Parquet.
+//
+// A dataset is the folder <output>/job=<id> with the tables results, rejects and
+// stats, a manifest and an empty _SUCCESS; docs/dataset.md is its specification.
+// A chunk is a number of consecutive records. An [Encoder] turns an answered
+// chunk into one row group per table, each a small Parquet file of its own, on
+// whatever machine solved it. A part is a number of consecutive chunks; a [Part]
+// stitches their row groups verbatim into one file per table, so that the one
+// writer of a dataset copies bytes instead of encoding rows.
+//
+//	enc, _ := dataset.NewEncoder(spec)
+//	results, rejects, _ := enc.Encode(chunk, answers) // on a worker
+//
+//	dir, _ := dataset.Open(output, job, spec)
+//	part, _ := dir.NewPart(7)
+//	part.Add(dataset.Chunk{…})                        // K times, in order
+//	part.Commit()
+//	dir.Finish(totals)                                // after the last part
+//	report, _ := dataset.Verify(dir.Path())
+//
+// Concurrency: a Dir may be used by several goroutines and several processes;
+// an Encoder or a Part by one goroutine at a time.
+//
+// Invariants:
+//   - The bytes of every data file are a function of corpus and spec alone: no
+//     clock, host, worker or order of arrival is in them.
+//   - Every record is one row, in results or in rejects; rows are in corpus order.
+//   - A part is committed when its results file exists. Its rejects file, if it
+//     has one, existed before. Neither is ever changed or replaced.
+//   - The manifest is written when every part is committed, _SUCCESS after it.
+package dataset
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/flipmill/flipmill/pkg/puzzle"
+)
+
+// SchemaVersion is the version of columns, footers and manifest. It is kept in
+// every file: readers must reject versions they do not know.
+const SchemaVersion = 1
+
+
+// How boards and solutions are stored.
+const (
+	CellsText = "text" // STRING, rows*cols characters 0 and 1
+	CellsBits = "bits" // BYTE_ARRAY, row-major, most significant bit first, padded with 0
+)
+
+// The codecs of the pages.
+const (
+	CompressionZstd   = "zstd"
+	CompressionSnappy = "snappy"
+	CompressionNone   = "none"
+)
+
+// Defaults of a job's options. Zstd is the default codec because it is smaller
+// than snappy and, as we write it (see literals.go), faster too.
+const (
+	DefaultCells       = CellsText
+	DefaultCompression = CompressionZstd
+	DefaultPartChunks  = 16 // about a million records, and at most 16 MiB in flight
+)
+
+// MaxPartChunks keeps part files and their footers of a size that readers like.
+const MaxPartChunks = 1024
+
+// CheckSpec reports an option that no dataset can be written with.
+func CheckSpec(spec puzzle.Spec) error {
+	if err := checkColumns(spec.Columns); err != nil {
+		return err
+	}
+	if spec.Cells != CellsText && spec.Cells != CellsBits {
+		return fmt.Errorf("cells %q: want %s or %s", spec.Cells, CellsText, CellsBits)
+	}
+	if _, err := codecOf(spec.Compression); err != nil {
+		return err
+	}
+	if spec.PartChunks < 1 || spec.PartChunks > MaxPartChunks {
+		return fmt.Errorf("part-chunks %d: want 1 to %d", spec.PartChunks, MaxPartChunks)
+	}
+	return nil
+}
+
+// checkColumns reports columns that are unknown, doubled or not in schema order,
+// and a selection without the row key.
+func checkColumns(columns []string) error {
+	all := Columns()
+	next := 0
+	for _, name := range columns {
+		at := slices.Index(all, name)
+		switch {
+		case at < 0:
+			return fmt.Errorf("column %q: want some of %v", name, all)
+		case at < next:
+			return fmt.Errorf("column %q: it is doubled or out of order; want the order %v", name, all)
+		}
+		next = at + 1
+	}
+	if !slices.Contains(columns, colIndex) {
+		return fmt.Errorf("columns %v: %s is the row key and always needed", columns, colIndex)
+	}
+	return nil
+}
+
+// EstimateRow returns the number of bytes that a result row takes in a chunk's
+// row group, rather too many than too few: a chunk whose estimates add up to
+// 640 KiB stays clearly below 1 MiB. It is a function of its arguments alone
+// because it decides where chunks end, and thereby the bytes of a dataset.
+func EstimateRow(spec puzzle.Spec, cells int) int {
+	const others = 8 // bytes of the columns besides board and solution, compressed or packed
+	cellBytes := (cells + 7) / 8
+	if spec.Cells == CellsText {
+		switch spec.Compression {
+		case CompressionNone:
+			cellBytes = cells
+		case CompressionSnappy: // has no entropy coder: about 2.2 bits of a random cell
+			cellBytes = (cells*5 + 15) / 16
+		}
+	}
+	boards := 0
+	for _, name := range spec.Columns {
+		if name == colBoard || name == colSolution {
+			boards++
+		}
+	}
+	return boards*cellBytes + others
+}
+
+// CheckJob reports a job id that cannot be one. An id is part of file names,
+// queue subjects and labels, so it is one lower-case letter and then at most 62
+// lower-case letters, digits and '-'.
+func CheckJob(id string) error {
+	ok := len(id) >= 1 && len(id) <= 63 && id[0] >= 'a' && id[0] <= 'z'
+	for i := range len(id) {
+		c := id[i]
+		ok = ok && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-')
+	}
+	if !ok {
+		return fmt.Errorf("job %q: want a lower-case letter, then at most 62 letters, digits and '-'", id)
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package dataset
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+const (
+	magic     = "PAR1"
+	tailSize  = 4 + len(magic) // footer length, magic
+	maxFooter = 256 << 20      // bytes; a part of MaxPartChunks row groups needs about 8 MiB
+	maxRows   = 1 << 30        // rows of one row group; real ones have at most 65,536
+)
+
+// newWriter returns a parquet-go writer as all our files are written: one writer
+// per file (a reset one forgets column paths) and nothing of the machine in it.
+func newWriter(w io.Writer, schema *parquet.Schema, c codec) *parquet.Writer {
+	return parquet.NewWriter(w, schema,
+		parquet.Compression(c.Codec),
+		parquet.DataPageVersion(1),
+		parquet.CreatedBy("flipmill", fmt.Sprint(SchemaVersion), "dataset"), // the format's version, not the program's
+	)
+}
+
+// guard turns a panic of parquet-go, which malformed files can cause, into an
+// error.
+func guard(do func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("malformed Parquet: %v", r)
+		}
+	}()
+	return do()
+}
+
+// openFile opens a Parquet file and checks that it is laid out as we write them:
+// the schema, the codec, every column chunk right behind the one before. It does
+// not read pages. The bytes may come from anywhere.
+func openFile(r io.ReaderAt, size int64, schema *parquet.Schema, c codec) (f *parquet.File, err error) {
+	footer, err := checkFrame(r, size)
+	if err != nil {
+		return nil, err
+	}
+	empty, err := newRowGroup(schema, c)
+	if err != nil {
+		return nil, err
+	}
+	err = guard(func() error {
+		f, err = parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(64<<10))
+		if err != nil {
+			return err
+		}
+		return checkLayout(f, &empty.empty, c, footer)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// checkFrame checks magic and footer length, which parquet-go trusts, and
+// returns the offset of the footer.
+func checkFrame(r io.ReaderAt, size int64) (footer int64, err error) {
+	if size < int64(len(magic)+tailSize) {
+		return 0, fmt.Errorf("%d bytes are no Parquet file", size)
+	}
+	var head [len(magic)]byte
+	var tail [tailSize]byte
+	if _, err := r.ReadAt(head[:], 0); err != nil {
+		return 0, fmt.Errorf("read magic: %w", err)
+	}
+	if _, err := r.ReadAt(tail[:], size-int64(tailSize)); err != nil && err != io.EOF {
+		return 0, fmt.Errorf("read footer length: %w", err)
+	}
+	if string(head[:]) != magic || string(tail[4:]) != magic {
+		return 0, errors.New("no Parquet magic at start and end")
+	}
+	n := int64(binary.LittleEndian.Uint32(tail[:]))
+	footer = size - int64(tailSize) - n
+	if n > maxFooter || footer < int64(len(magic)) {
+		return 0, fmt.Errorf("footer of %d bytes in a file of %d", n, size)
+	}
+	return footer, nil
+}
+
+func checkLayout(f *parquet.File, empty *format.FileMetaData, c codec, footer int64) error {
+	m := f.Metadata()
+	if m.CreatedBy != empty.CreatedBy || !reflect.DeepEqual(m.Schema, empty.Schema) {
+		return errors.New("another schema or writer")
+	}
+	next, rows := int64(len(magic)), int64(0)
+	for i := range m.RowGroups {
+		g := &m.RowGroups[i]
+		if g.NumRows < 1 || g.NumRows > maxRows || int(g.Ordinal) != i || len(g.Columns) != len(empty.Schema)-1 {
+			return fmt.Errorf("row group %d: %d columns of %d rows", i, len(g.Columns), g.NumRows)
+		}
+		rows += g.NumRows
+		for j := range g.Columns {
+			col, name := &g.Columns[j], empty.Schema[j+1].Name
+			if err := checkColumnChunk(col, name, c, g.NumRows, next); err != nil {
+				return fmt.Errorf("row group %d: column %s: %w", i, name, err)
+			}
+			next += col.MetaData.TotalCompressedSize
+			if next > footer || !within(col.ColumnIndexOffset, col.ColumnIndexLength, footer) || !within(col.OffsetIndexOffset, col.OffsetIndexLength, footer) {
+				return fmt.Errorf("row group %d: column %s: it is cut off", i, name)
+			}
+		}
+	}
+	if m.NumRows != rows {
+		return fmt.Errorf("%d rows in row groups of %d", m.NumRows, rows)
+	}
+	return nil
+}
+
+func checkColumnChunk(c *format.ColumnChunk, name string, want codec, rows, start int64) error {
+	m := &c.MetaData
+	first := m.DataPageOffset
+	if m.DictionaryPageOffset != 0 {
+		first = m.DictionaryPageOffset
+	}
+	switch {
+	case !slices.Equal(m.PathInSchema, []string{name}):
+		return fmt.Errorf("path %q", m.PathInSchema)
+	case m.Codec != want.CompressionCodec():
+		return fmt.Errorf("codec %s, want %s", m.Codec, want.CompressionCodec())
+	case m.NumValues != rows:
+		return fmt.Errorf("%d values in %d rows", m.NumValues, rows)
+	case first != start || m.TotalCompressedSize < 1 || m.DataPageOffset < start || m.DataPageOffset-start >= m.TotalCompressedSize:
+		return fmt.Errorf("pages at %d, want %d", first, start)
+	}
+	return nil
+}
+
+// within reports whether a section lies between magic and footer.
+func within(offset int64, length int32, footer int64) bool {
+	return offset >= int64(len(magic)) && length > 0 && offset <= footer-int64(length)
+}

@@ -1,0 +1,156 @@
+package dataset
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/flipmill/flipmill/pkg/puzzle"
+)
+
+// Column names. They are in every file: do not change them.
+const (
+	colIndex        = "puzzle_index"
+	colSource       = "source"
+	colLine         = "line"
+	colID           = "id"
+	colRule         = "rule"
+	colTarget       = "target"
+	colRows         = "rows"
+	colCols         = "cols"
+	colBoard        = "board"
+	colStatus       = "status"
+	colMinMoves     = "min_moves"
+	colSolution     = "solution"
+	colReached      = "reached"
+	colNullity      = "nullity"
+	colOptimalCount = "optimal_count"
+
+	colReason = "reason"
+	colDetail = "detail"
+	colRaw    = "raw"
+
+	colBoards        = "boards"
+	colUniqueOptimal = "unique_optimal_boards"
+	colOptimal       = "optimal_solutions"
+)
+
+// The tables of a dataset, named as their folders.
+const (
+	tableResults = "results"
+	tableRejects = "rejects"
+	tableStats   = "stats"
+)
+
+// Columns returns the names of all result columns, in schema order.
+func Columns() []string {
+	var names []string
+	for _, c := range resultColumns(CellsText) {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// column is a column's name, type, nullability and encoding. The encoding is
+// always said: parquet-go's default for strings differs from other writers'.
+type column struct {
+	name string
+	parquet.Node
+}
+
+// Name implements parquet.Field.
+func (c column) Name() string { return c.name }
+
+// Value implements parquet.Field for Go structs, which we never map to rows.
+func (c column) Value(reflect.Value) reflect.Value {
+	panic("BUG: dataset: Go value of column " + c.name)
+}
+
+func resultColumns(cells string) []column {
+	board := deltaLength(parquet.String())
+	if cells == CellsBits {
+		board = deltaLength(parquet.Leaf(parquet.ByteArrayType))
+	}
+	return []column{
+		{colIndex, delta(parquet.Int64Type)},
+		{colSource, parquet.Optional(dict(parquet.String()))},
+		{colLine, parquet.Optional(delta(parquet.Int64Type))},
+		{colID, parquet.Optional(deltaLength(parquet.String()))},
+		{colRule, dict(parquet.String())},
+		{colTarget, dict(parquet.String())},
+		{colRows, dict(parquet.Leaf(parquet.Int32Type))},
+		{colCols, dict(parquet.Leaf(parquet.Int32Type))},
+		{colBoard, board},
+		{colStatus, dict(parquet.String())},
+		{colMinMoves, parquet.Optional(dict(parquet.Leaf(parquet.Int32Type)))},
+		{colSolution, parquet.Optional(board)},
+		{colReached, parquet.Optional(dict(parquet.String()))},
+		{colNullity, dict(parquet.Leaf(parquet.Int32Type))},
+		{colOptimalCount, parquet.Optional(delta(parquet.Int64Type))},
+	}
+}
+
+func rejectColumns() []column {
+	return []column{
+		{colIndex, delta(parquet.Int64Type)},
+		{colSource, parquet.Optional(dict(parquet.String()))},
+		{colLine, parquet.Optional(delta(parquet.Int64Type))},
+		{colReason, dict(parquet.String())},
+		{colDetail, deltaLength(parquet.String())},
+		{colRaw, deltaLength(parquet.String())},
+	}
+}
+
+func statsColumns() []column {
+	return []column{
+		{colRule, dict(parquet.String())},
+		{colTarget, dict(parquet.String())},
+		{colRows, dict(parquet.Leaf(parquet.Int32Type))},
+		{colCols, dict(parquet.Leaf(parquet.Int32Type))},
+		{colNullity, dict(parquet.Leaf(parquet.Int32Type))},
+		{colStatus, dict(parquet.String())},
+		{colMinMoves, parquet.Optional(dict(parquet.Leaf(parquet.Int32Type)))},
+		{colBoards, delta(parquet.Int64Type)},
+		{colUniqueOptimal, delta(parquet.Int64Type)},
+		{colOptimal, delta(parquet.Int64Type)},
+	}
+}
+
+func dict(n parquet.Node) parquet.Node { return parquet.Encoded(n, &parquet.RLEDictionary) }
+func delta(t parquet.Type) parquet.Node {
+	return parquet.Encoded(parquet.Leaf(t), &parquet.DeltaBinaryPacked)
+}
+func deltaLength(n parquet.Node) parquet.Node {
+	return parquet.Encoded(n, &parquet.DeltaLengthByteArray)
+}
+
+// tableSchema returns the columns of a table, in order, for a spec.
+func tableSchema(table string, spec puzzle.Spec) *parquet.Schema {
+	var columns []column
+	switch table {
+	case tableResults:
+		columns = slices.DeleteFunc(resultColumns(spec.Cells), func(c column) bool { return !slices.Contains(spec.Columns, c.name) })
+	case tableRejects:
+		columns = rejectColumns()
+	case tableStats:
+		columns = statsColumns()
+	default:
+		panic("BUG: dataset: no table " + table)
+	}
+	group := ordered{Group: make(parquet.Group)}
+	for _, c := range columns {
+		group.Group[c.name] = c.Node
+		group.fields = append(group.fields, c)
+	}
+	return parquet.NewSchema(table, group)
+}
+
+// ordered is a parquet.Group whose fields keep their order.
+type ordered struct {
+	parquet.Group
+	fields []parquet.Field
+}
+
+// Fields implements parquet.Node.
+func (o ordered) Fields() []parquet.Field { return o.fields }
