@@ -1,0 +1,162 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/flipmill/flipmill/pkg/wire/internal/pb"
+	"google.golang.org/protobuf/proto"
+)
+
+// Ledger is what the aggregator knows of a job. The aggregator writes it.
+type Ledger struct {
+	State     State
+	Reason    string // why the job failed; otherwise empty
+	Parts     []Part // committed parts, ascending
+	Received  Count  // results seen at least once, committed ones included
+	Committed Count
+}
+
+// State is where a job stands. The zero State is not valid.
+type State uint8
+
+// The states of a job. The numbers are on the wire, do not change.
+const (
+	Open   State = 1 // parts are missing
+	Done   State = 2 // the manifest is written
+	Failed State = 3 // stopped for good, see Ledger.Reason
+)
+
+// String returns the state's name.
+func (s State) String() string {
+	switch s {
+	case Open:
+		return "open"
+	case Done:
+		return "done"
+	case Failed:
+		return "failed"
+	}
+	return fmt.Sprintf("State(%d)", uint8(s))
+}
+
+// PartDigestSize is the length of a part's mark in the ledger.
+const PartDigestSize = 16
+
+// Part is a committed part.
+type Part struct {
+	Number int64
+	Digest [PartDigestSize]byte // as SumPart computes it
+}
+
+// Count is an amount of work.
+type Count struct {
+	Chunks  int64
+	Records int64
+}
+
+func (c Count) validate() error {
+	if c.Chunks < 0 || c.Chunks > c.Records {
+		return fmt.Errorf("%d chunks of %d records in all", c.Chunks, c.Records)
+	}
+	return nil
+}
+
+// Oldest returns the number of the oldest part that is not committed.
+func (l *Ledger) Oldest() int64 {
+	// Numbers ascend from 0, so part i has number i up to the first gap.
+	return int64(sort.Search(len(l.Parts), func(i int) bool { return l.Parts[i].Number != int64(i) }))
+}
+
+// Part returns the committed part of that number, if there is one.
+func (l *Ledger) Part(number int64) (Part, bool) {
+	i := sort.Search(len(l.Parts), func(i int) bool { return l.Parts[i].Number >= number })
+	if i == len(l.Parts) || l.Parts[i].Number != number {
+		return Part{}, false
+	}
+	return l.Parts[i], true
+}
+
+// AppendLedger appends the bytes of l to dst.
+func AppendLedger(dst []byte, l *Ledger) ([]byte, error) {
+	numbers := make([]int64, len(l.Parts))
+	digests := make([]byte, 0, PartDigestSize*len(l.Parts))
+	for i, p := range l.Parts {
+		numbers[i] = p.Number
+		digests = append(digests, p.Digest[:]...)
+	}
+	dst, err := appendMessage(dst, &pb.Ledger{
+		State:       pb.State(l.State),
+		Reason:      validText(l.Reason),
+		PartDeltas:  deltas(numbers),
+		PartDigests: digests,
+		Received:    &pb.Count{Chunks: l.Received.Chunks, Records: l.Received.Records},
+		Committed:   &pb.Count{Chunks: l.Committed.Chunks, Records: l.Committed.Records},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode ledger: %w", err)
+	}
+	return dst, nil
+}
+
+// ParseLedger reads what AppendLedger writes.
+func ParseLedger(data []byte) (*Ledger, error) {
+	var m pb.Ledger
+	if err := proto.Unmarshal(data, &m); err != nil {
+		return nil, fmt.Errorf("decode ledger: %w", err)
+	}
+	l := new(Ledger)
+	if err := toLedger(l, &m); err != nil {
+		return nil, fmt.Errorf("decode ledger: %w", err)
+	}
+	return l, nil
+}
+
+func toLedger(l *Ledger, m *pb.Ledger) error {
+	switch m.State {
+	case pb.State_STATE_OPEN, pb.State_STATE_DONE, pb.State_STATE_FAILED:
+		l.State = State(m.State)
+	default:
+		return fmt.Errorf("unknown state %d", m.State)
+	}
+	l.Reason = m.Reason
+	if len(m.PartDigests) != PartDigestSize*len(m.PartDeltas) {
+		return fmt.Errorf("%d bytes of digests for %d parts", len(m.PartDigests), len(m.PartDeltas))
+	}
+	l.Parts = slices.Grow(l.Parts, len(m.PartDeltas))
+	last := int64(-1)
+	for i, number := range sums(m.PartDeltas) {
+		if number <= last {
+			return errors.New("part numbers do not ascend")
+		}
+		last = number
+		l.Parts = append(l.Parts, Part{Number: number, Digest: [PartDigestSize]byte(m.PartDigests[i*PartDigestSize:])})
+	}
+	l.Received = Count{Chunks: m.GetReceived().GetChunks(), Records: m.GetReceived().GetRecords()}
+	l.Committed = Count{Chunks: m.GetCommitted().GetChunks(), Records: m.GetCommitted().GetRecords()}
+	return errors.Join(l.Received.validate(), l.Committed.validate())
+}
+
+// deltas returns the differences of consecutive numbers, the first to 0.
+func deltas(numbers []int64) []int64 {
+	d := make([]int64, len(numbers))
+	last := int64(0)
+	for i, n := range numbers {
+		d[i] = n - last
+		last = n
+	}
+	return d
+}
+
+// sums turns deltas back into numbers, in place. A sum that overflows is
+// negative, which callers refuse.
+func sums(d []int64) []int64 {
+	n := int64(0)
+	for i := range d {
+		n += d[i]
+		d[i] = n
+	}
+	return d
+}

@@ -1,0 +1,241 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/flipmill/flipmill/pkg/puzzle"
+	"github.com/flipmill/flipmill/pkg/wire/internal/pb"
+	"google.golang.org/protobuf/proto"
+)
+
+// Task asks a worker to solve one chunk.
+type Task struct {
+	ID    ID
+	Chunk puzzle.Chunk
+}
+
+// AppendTask appends the bytes of t to dst.
+func AppendTask(dst []byte, t *Task) ([]byte, error) {
+	if err := t.ID.Validate(); err != nil {
+		return nil, fmt.Errorf("encode task: %w", err)
+	}
+	dst, err := appendMessage(dst, &pb.Task{
+		Job:     t.ID.Job,
+		Chunk:   t.ID.Chunk,
+		Part:    t.ID.Part,
+		Epoch:   t.ID.Epoch,
+		Content: fromChunk(&t.Chunk),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode task %s: %w", t.ID, err)
+	}
+	return dst, nil
+}
+
+// ParseTask reads what AppendTask writes.
+func ParseTask(data []byte) (*Task, error) {
+	var m pb.Task
+	if err := proto.Unmarshal(data, &m); err != nil {
+		return nil, fmt.Errorf("decode task: %w", err)
+	}
+	t := &Task{ID: ID{Job: m.Job, Chunk: m.Chunk, Part: m.Part, Epoch: m.Epoch}}
+	if err := t.ID.Validate(); err != nil {
+		return nil, fmt.Errorf("decode task: %w", err)
+	}
+	if m.Content == nil {
+		return nil, fmt.Errorf("decode task %s: no content", t.ID)
+	}
+	if err := toChunk(&t.Chunk, m.Content); err != nil {
+		return nil, fmt.Errorf("decode task %s: %w", t.ID, err)
+	}
+	return t, nil
+}
+
+func fromChunk(c *puzzle.Chunk) *pb.Chunk {
+	m := &pb.Chunk{
+		First:   c.First,
+		Spans:   make([]*pb.Span, len(c.Spans)),
+		Runs:    make([]*pb.Run, len(c.Runs)),
+		Rejects: make([]*pb.Reject, len(c.Rejects)),
+	}
+	m.LineSteps, m.LineCounts = fromLines(c.Lines)
+	for i, s := range c.Spans {
+		m.Spans[i] = &pb.Span{Source: []byte(s.Source), Records: int64(s.Records)}
+	}
+	for i, r := range c.Runs {
+		m.Runs[i] = &pb.Run{Rows: uint32(r.Rows), Cols: uint32(r.Cols), Count: uint32(r.Count), Masks: fromMasks(r.Masks)}
+	}
+	for i, r := range c.Rejects {
+		m.Rejects[i] = &pb.Reject{Offset: r.Index - c.First, Reason: string(r.Reason), Detail: []byte(r.Detail), Raw: r.Raw}
+	}
+	return m
+}
+
+// toChunk fills c. The order matters: runs and rejects are worth their bytes,
+// so the number of records they make is what the other lists are held against.
+func toChunk(c *puzzle.Chunk, m *pb.Chunk) error {
+	c.First = m.First
+	if err := toRuns(c, m.Runs); err != nil {
+		return err
+	}
+	records := int64(c.Boards() + len(m.Rejects))
+	if records == 0 {
+		return errors.New("a chunk without records")
+	}
+	if _, ok := addUp(m.First, records); !ok {
+		return fmt.Errorf("%d records from puzzle_index %d: out of range", records, m.First)
+	}
+	if err := toRejects(c, m.Rejects, records); err != nil {
+		return err
+	}
+	if err := toSpans(c, m.Spans, records); err != nil {
+		return err
+	}
+	return toLines(c, m.LineSteps, m.LineCounts, records)
+}
+
+func toRuns(c *puzzle.Chunk, runs []*pb.Run) error {
+	c.Runs = slices.Grow(c.Runs, len(runs))
+	for i, m := range runs {
+		size := puzzle.Size{Rows: int(m.Rows), Cols: int(m.Cols)}
+		if err := size.Validate(); err != nil {
+			return fmt.Errorf("run %d: %w", i, err)
+		}
+		if want := 2 * int64(size.Lines()) * int64(m.Count); int64(len(m.Masks)) != want {
+			return fmt.Errorf("run %d: %d boards of %s have %d bytes of masks, want %d", i, m.Count, size, len(m.Masks), want)
+		}
+		run := puzzle.Run{Size: size, Count: int(m.Count), Masks: toMasks(m.Masks)}
+		if err := run.Validate(); err != nil {
+			return fmt.Errorf("run %d: %w", i, err)
+		}
+		c.Runs = append(c.Runs, run)
+	}
+	return nil
+}
+
+func toRejects(c *puzzle.Chunk, rejects []*pb.Reject, records int64) error {
+	c.Rejects = slices.Grow(c.Rejects, len(rejects))
+	last := int64(-1)
+	for i, m := range rejects {
+		if m.Offset <= last || m.Offset >= records {
+			return fmt.Errorf("reject %d: offset %d after %d in a chunk of %d records", i, m.Offset, last, records)
+		}
+		last = m.Offset
+		if err := validateReason(m.Reason); err != nil {
+			return fmt.Errorf("reject %d: %w", i, err)
+		}
+		if len(m.Raw) > puzzle.MaxRaw {
+			return fmt.Errorf("reject %d: %d bytes of raw text, want at most %d", i, len(m.Raw), puzzle.MaxRaw)
+		}
+		c.Rejects = append(c.Rejects, puzzle.Reject{
+			Index:  c.First + m.Offset,
+			Reason: puzzle.Reason(m.Reason),
+			Detail: string(m.Detail),
+			Raw:    m.Raw,
+		})
+	}
+	return nil
+}
+
+// validateReason accepts reasons that this version does not know: a newer
+// producer may have more, and the dataset can hold them.
+func validateReason(reason string) error {
+	if len(reason) < 1 || len(reason) > 32 || strings.Trim(reason, "abcdefghijklmnopqrstuvwxyz_") != "" {
+		return fmt.Errorf("reason %.40q: want 1 to 32 lower-case letters or '_'", reason)
+	}
+	return nil
+}
+
+func toSpans(c *puzzle.Chunk, spans []*pb.Span, records int64) error {
+	c.Spans = slices.Grow(c.Spans, len(spans))
+	sum := int64(0)
+	for i, m := range spans {
+		var ok bool
+		if sum, ok = addUp(sum, m.Records); !ok || sum > records {
+			return fmt.Errorf("span %d: more than the chunk's %d records", i, records)
+		}
+		c.Spans = append(c.Spans, puzzle.Span{Source: string(m.Source), Records: int(m.Records)})
+	}
+	if sum != records {
+		return fmt.Errorf("spans of %d records in a chunk of %d", sum, records)
+	}
+	return nil
+}
+
+// fromLines returns lines as steps and how often each is taken.
+func fromLines(lines []int64) (steps, counts []int64) {
+	last := int64(0)
+	for _, line := range lines {
+		step := line - last
+		last = line
+		if n := len(steps); n > 0 && steps[n-1] == step {
+			counts[n-1]++
+			continue
+		}
+		steps, counts = append(steps, step), append(counts, 1)
+	}
+	return steps, counts
+}
+
+// toLines undoes fromLines.
+func toLines(c *puzzle.Chunk, steps, counts []int64, records int64) error {
+	if len(steps) != len(counts) {
+		return fmt.Errorf("%d line steps with %d counts", len(steps), len(counts))
+	}
+	if len(steps) == 0 {
+		return nil
+	}
+	sum := int64(0)
+	for _, n := range counts {
+		if n < 1 || n > records-sum {
+			return fmt.Errorf("lines for more than %d records", records)
+		}
+		sum += n
+	}
+	if sum != records {
+		return fmt.Errorf("lines for %d of %d records", sum, records)
+	}
+	c.Lines = make([]int64, 0, records)
+	line := int64(0)
+	for i, step := range steps {
+		for range counts[i] {
+			if line += step; line < 1 { // a sum that overflows is negative
+				return fmt.Errorf("record %d: line number %d", len(c.Lines), line)
+			}
+			c.Lines = append(c.Lines, line)
+		}
+	}
+	return nil
+}
+
+// fromMasks returns the little-endian bytes of masks. Four masks are one 64-bit
+// store: three times as fast as one by one (BenchmarkAppendTask).
+func fromMasks(masks []uint16) []byte {
+	out := make([]byte, 2*len(masks))
+	b := out
+	for ; len(masks) >= 4; masks, b = masks[4:], b[8:] {
+		binary.LittleEndian.PutUint64(b, uint64(masks[0])|uint64(masks[1])<<16|uint64(masks[2])<<32|uint64(masks[3])<<48)
+	}
+	for i, m := range masks {
+		binary.LittleEndian.PutUint16(b[2*i:], m)
+	}
+	return out
+}
+
+// toMasks undoes fromMasks.
+func toMasks(b []byte) []uint16 {
+	out := make([]uint16, len(b)/2)
+	masks := out
+	for ; len(masks) >= 4; masks, b = masks[4:], b[8:] {
+		x := binary.LittleEndian.Uint64(b)
+		masks[0], masks[1], masks[2], masks[3] = uint16(x), uint16(x>>16), uint16(x>>32), uint16(x>>48)
+	}
+	for i := range masks {
+		masks[i] = binary.LittleEndian.Uint16(b[2*i:])
+	}
+	return out
+}
