@@ -1,0 +1,85 @@
+package solver
+
+import "github.com/flipmill/flipmill/pkg/puzzle"
+
+// wordCells is the number of cells that fit one word.
+const wordCells = 64
+
+// layout says where a packed board has its cells. A packed board is a few
+// 64-bit words, each with as many whole lines as fit, the first line highest;
+// unused bits are at the top and 0. Whole lines cost a word more at some sizes
+// (11×11: three for two) and make packing a shift and an or per line.
+type layout struct {
+	lines, width int
+	perWord      int   // lines in a word
+	words        int   // words in a board, at most maxWords
+	order        []int // positions of the cells in row-major order of the board, which is not line order where the size is transposed
+}
+
+func newLayout(size puzzle.Size) layout {
+	y := layout{lines: size.Lines(), width: size.Width()}
+	y.perWord = wordCells / y.width
+	y.words = (y.lines + y.perWord - 1) / y.perWord
+	for row := range size.Rows {
+		for col := range size.Cols {
+			if size.Transposed() {
+				y.order = append(y.order, y.position(col, row))
+			} else {
+				y.order = append(y.order, y.position(row, col))
+			}
+		}
+	}
+	return y
+}
+
+// position returns where a cell is: its word times 64 plus its bit.
+func (y *layout) position(line, cell int) int {
+	word := line / y.perWord
+	last := min(y.lines, (word+1)*y.perWord) - 1
+	return word*64 + (last-line)*y.width + y.width - 1 - cell
+}
+
+// lastBits returns the number of bits in use in the last word.
+func (y *layout) lastBits() int {
+	return (y.lines - (y.words-1)*y.perWord) * y.width
+}
+
+// pack sets x to board i of the block.
+func (y *layout) pack(x []uint64, b *block, i int) {
+	k, rest := i, y.lines
+	for w := range x[:y.words] {
+		var word uint64
+		for range min(rest, y.perWord) {
+			word = word<<(y.width&63) | uint64(b.masks[k])
+			k += b.stride
+		}
+		x[w] = word
+		rest -= y.perWord
+	}
+}
+
+// unpack sets board i of the block to x.
+func (y *layout) unpack(b *block, i int, x []uint64) {
+	full := uint64(1)<<y.width - 1
+	k := i + y.lines*b.stride
+	inWord := y.lines - (y.words-1)*y.perWord
+	for w := y.words - 1; w >= 0; w-- {
+		word := x[w]
+		for range inWord {
+			k -= b.stride
+			b.masks[k] = uint16(word & full)
+			word >>= y.width & 63
+		}
+		inWord = y.perWord
+	}
+}
+
+// packLines returns the packed form of a board given as its lines.
+func (y *layout) packLines(lines []uint16) []uint64 {
+	x := make([]uint64, y.words)
+	for l, mask := range lines {
+		p := y.position(l, y.width-1)
+		x[p/64] |= uint64(mask) << (p % 64)
+	}
+	return x
+}

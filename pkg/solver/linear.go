@@ -1,0 +1,194 @@
+package solver
+
+import "github.com/flipmill/flipmill/pkg/puzzle"
+
+// linear is the kernel for any rule: a press toggles fixed cells, so boards and
+// presses are vectors over GF(2) and the map from a board to a solution is linear.
+//
+// Source: Anderson and Feil, Turning Lights Out with Linear Algebra (1998).
+// Idea: one elimination per rule and size gives, for each cell, the presses it
+// contributes to the solution, and the consistency checks it takes part in. Tables
+// hold the sums of these for every value of a few adjacent cells, so that a board
+// costs one lookup per group of cells. Complexity: cells/bits lookups of
+// words each; the elimination is cubic in the cells. Precondition: none.
+type linear struct {
+	quiet    *quiet
+	group    int      // cells looked up at once
+	groups   []place  // where each group is in a packed board
+	row      int      // words in a table entry: a packed board, with the checks above and behind
+	table    []uint64 // entry of group g and value v at (g<<group+v)*row
+	onesTail []uint64 // the words with checks, for the all-1 board
+}
+
+// place is a group's word and lowest bit.
+type place struct {
+	word, shift int
+}
+
+// Bits in a group: bytes while all tables stay below 400 KB, nibbles beyond (16 MB at 256×16).
+const (
+	smallGroup    = 8
+	largeGroup    = 4
+	smallMaxWords = 4
+)
+
+func newLinear(rule puzzle.Rule, size puzzle.Size, limit int64) *linear {
+	y := newLayout(size)
+	columns := pressEffects(rule, size, &y)
+	pivots := eliminate(columns, y.order)
+	rank := len(pivots)
+
+	var patterns [][]uint64
+	for _, v := range columns[rank:] {
+		patterns = append(patterns, v.presses)
+	}
+	k := &linear{quiet: newQuiet(y, patterns, limit), group: smallGroup}
+	if y.words > smallMaxWords {
+		k.group = largeGroup
+	}
+	k.fillTable(k.contributions(columns[:rank], pivots))
+
+	ones := make([]uint64, y.words)
+	for _, p := range y.order {
+		toggle(ones, p)
+	}
+	out := make([]uint64, k.row)
+	k.lookUp(out, ones)
+	k.onesTail = append(k.onesTail, out[y.words-1:]...)
+	k.quiet.setOnes(k.presses(out))
+	return k
+}
+
+// pressEffects returns, for every cell, what a press there toggles.
+func pressEffects(rule puzzle.Rule, size puzzle.Size, y *layout) []vector {
+	n := size.Cells()
+	boards, presses := puzzle.NewRun(size, n), puzzle.NewRun(size, n)
+	for i := range n {
+		presses.SetCell(i, i/size.Cols, i%size.Cols)
+	}
+	rule.Press(boards, presses)
+	columns := make([]vector, n)
+	lines := make([]uint16, y.lines)
+	pick := func(r puzzle.Run, i int) []uint64 {
+		for l := range lines {
+			lines[l] = r.Masks[l*n+i]
+		}
+		return y.packLines(lines)
+	}
+	for i := range columns {
+		columns[i] = vector{cells: pick(boards, i), presses: pick(presses, i)}
+	}
+	return columns
+}
+
+// contributions returns the table entry of each single cell, by position. A
+// board is cleared by the presses of each column whose pivot it has; what that
+// leaves are cells that are no pivot, and these are the checks: check j is the
+// j-th such cell. Checks share the last word of the presses where they fit.
+func (k *linear) contributions(columns []vector, pivots []int) [][]uint64 {
+	y := &k.quiet.layout
+	checks := k.quiet.nullity()
+	base := (y.words-1)*64 + y.lastBits()
+	if y.lastBits()+checks > 64 {
+		base = y.words * 64
+	}
+	k.row = max(y.words, (base+checks+63)/64)
+
+	pivot := make([]bool, y.words*64)
+	for _, p := range pivots {
+		pivot[p] = true
+	}
+	single := make([][]uint64, y.words*64)
+	var loose []int // positions of the cells that are no pivot
+	for _, p := range y.order {
+		single[p] = make([]uint64, k.row)
+		if !pivot[p] {
+			toggle(single[p], base+len(loose))
+			loose = append(loose, p)
+		}
+	}
+	for i, p := range pivots {
+		copy(single[p], columns[i].presses)
+		for j, cell := range loose {
+			if bit(columns[i].cells, cell) {
+				toggle(single[p], base+j)
+			}
+		}
+	}
+	return single
+}
+
+// fillTable makes the tables from the entries of single cells, nil where there
+// is no cell.
+func (k *linear) fillTable(single [][]uint64) {
+	for p := 0; p < len(single); p += k.group {
+		if single[p] == nil {
+			continue // unused bits are at the top of a word
+		}
+		k.groups = append(k.groups, place{p / 64, p % 64})
+		start := len(k.table)
+		k.table = append(k.table, make([]uint64, k.row<<k.group)...)
+		entry := func(v int) []uint64 { return k.table[start+v*k.row:][:k.row] }
+		for v := 1; v < 1<<k.group; v++ {
+			low := v & -v
+			copy(entry(v), entry(v^low))
+			if s := single[p+trailing(low)]; s != nil {
+				add(entry(v), s)
+			}
+		}
+	}
+}
+
+// solve answers the boards of the block.
+func (k *linear) solve(b *block, target puzzle.Target) {
+	var wide [2 * maxWords]uint64 // checks may take as many words as the board
+	out := wide[:k.row]
+	for i := range b.n {
+		k.quiet.pack(b.x[:], b, i)
+		k.lookUp(out, b.x[:k.quiet.words])
+		zero, one := k.solvable(out)
+		copy(b.x[:], k.presses(out))
+		k.quiet.answer(b, i, target, zero, one)
+	}
+}
+
+// lookUp sets out to the presses and failing checks of a packed board.
+func (k *linear) lookUp(out, board []uint64) {
+	mask := uint64(1)<<k.group - 1
+	if len(out) == 1 {
+		var sum uint64
+		for g, at := range k.groups {
+			sum ^= k.table[uint64(g)<<k.group|board[at.word]>>(at.shift&63)&mask]
+		}
+		out[0] = sum
+		return
+	}
+	clear(out)
+	for g, at := range k.groups {
+		v := board[at.word] >> (at.shift & 63) & mask
+		add(out, k.table[(uint64(g)<<k.group|v)*uint64(k.row):])
+	}
+}
+
+// solvable reports whether the board that out was looked up for can reach zero,
+// and one.
+func (k *linear) solvable(out []uint64) (zero, one bool) {
+	var toZero, toOne uint64
+	for w, check := range out[k.quiet.words-1:] {
+		differ := check ^ k.onesTail[w]
+		if w == 0 { // the lower bits are presses
+			check >>= k.quiet.lastBits()
+			differ >>= k.quiet.lastBits()
+		}
+		toZero |= check
+		toOne |= differ
+	}
+	return toZero == 0, toOne == 0
+}
+
+// presses cuts the checks off.
+func (k *linear) presses(out []uint64) []uint64 {
+	out = out[:k.quiet.words]
+	out[len(out)-1] &= 1<<k.quiet.lastBits() - 1
+	return out
+}

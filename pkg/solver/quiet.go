@@ -1,0 +1,203 @@
+package solver
+
+import (
+	"math/bits"
+
+	"github.com/flipmill/flipmill/pkg/puzzle"
+)
+
+// quiet is the space of quiet patterns of one rule and size, ready to be
+// searched: all solutions of a board are one solution plus each quiet pattern.
+//
+// The basis is in reduced echelon form with respect to the row-major order of
+// the board. So with d basis patterns, a solution with no press at any pivot is
+// the least one, and adding the patterns that a d-bit number k chooses (basis[0]
+// for its highest bit) sets the pivots to the bits of k. Two solutions first
+// differ at a pivot: their difference is a quiet pattern, and that begins at the
+// pivot of the first basis pattern it contains. Hence candidates in the order of
+// k are in the order of their texts, whatever the rule and however the board is
+// stored, and the first candidate with the fewest presses is the answer.
+type quiet struct {
+	layout
+	basis  [][]uint64
+	pivots []int
+	low    [][]uint64 // low[w][k]: word w of the sum of those of the last lowBits basis patterns that k chooses
+	proven bool       // the candidates are within the search limit
+
+	// The solution of the all-1 board, and as lines. Where that board has no
+	// solution this still turns a board's solution for target zero into the one
+	// for target one, if there is one, because the map from boards to solutions
+	// is linear.
+	ones      []uint64
+	onesLines []uint16
+}
+
+func newQuiet(y layout, patterns [][]uint64, limit int64) *quiet {
+	q := &quiet{layout: y}
+	vectors := make([]vector, len(patterns))
+	for i, p := range patterns {
+		vectors[i].cells = p
+	}
+	q.pivots = eliminate(vectors, y.order)
+	for _, v := range vectors {
+		q.basis = append(q.basis, v.cells)
+	}
+	d := len(q.basis)
+	q.proven = d < 63 && int64(1)<<d <= limit
+	lowBits := min(d, bits.Len(lowPatterns-1))
+	for w := range y.words {
+		table := make([]uint64, 1, 1<<lowBits)
+		for i := range lowBits {
+			pattern := q.basis[d-1-i][w]
+			for _, sum := range table {
+				table = append(table, sum^pattern)
+			}
+		}
+		q.low = append(q.low, table)
+	}
+	return q
+}
+
+func (q *quiet) nullity() int { return len(q.basis) }
+
+// setOnes stores the solution of the all-1 board.
+func (q *quiet) setOnes(x []uint64) {
+	q.ones = append(q.ones, x[:q.words]...)
+	b := block{stride: 4}
+	q.unpack(&b, 0, q.ones)
+	for l := range q.lines {
+		q.onesLines = append(q.onesLines, b.masks[l*b.stride])
+	}
+}
+
+// answer answers board i of the block, given in b.x a solution for target zero
+// and whether zero and one can be reached at all.
+func (q *quiet) answer(b *block, i int, target puzzle.Target, zero, one bool) {
+	x, y := b.x[:q.words], b.y[:q.words]
+	zero = zero && target != puzzle.One
+	one = one && target != puzzle.Zero
+	if one {
+		copy(y, x)
+		add(y, q.ones)
+	}
+	status := puzzle.Unproven
+	if q.proven {
+		status = puzzle.Solved
+	}
+	var moves int
+	var count int64
+	if zero {
+		moves, count = q.search(x, &b.weights)
+	}
+	if one {
+		moves1, count1 := q.search(y, &b.weights)
+		if !zero || moves1 < moves {
+			b.answer(i, status, moves1, count1, puzzle.One)
+			q.unpack(b, i, y)
+			return
+		}
+	}
+	if !zero {
+		b.impossible(i, q.lines)
+		return
+	}
+	b.answer(i, status, moves, count, puzzle.Zero)
+	q.unpack(b, i, x)
+}
+
+// straight answers all boards of the block where there are no quiet patterns.
+// The block holds the solutions for target zero.
+func (q *quiet) straight(b *block, target puzzle.Target) {
+	var none [puzzle.MaxLines]uint16
+	var toOne [blockBoards]int32
+	if target != puzzle.One {
+		b.weigh(b.moves, none[:q.lines])
+	}
+	if target != puzzle.Zero {
+		b.weigh(toOne[:b.n], q.onesLines)
+	}
+	var chosen [blockBoards]uint16 // all ones where the board goes to one
+	for i := range b.n {
+		reached := puzzle.Zero
+		if target == puzzle.One || target == puzzle.Either && toOne[i] < b.moves[i] {
+			reached, chosen[i], b.moves[i] = puzzle.One, ^uint16(0), toOne[i]
+		}
+		b.status[i], b.count[i], b.reached[i] = puzzle.Solved, 1, reached
+	}
+	if target == puzzle.Zero {
+		return
+	}
+	for l, ones := range q.onesLines {
+		line := b.masks[l*b.stride:][:b.n]
+		for i := range line {
+			line[i] ^= ones & chosen[i]
+		}
+	}
+}
+
+// search replaces the solution x by the least one with the fewest presses, and
+// returns how many presses it has and how many solutions have as few. Where the
+// search limit forbids that, x becomes the least of all solutions and the count 0.
+//
+// The low table holds the candidates of the last few basis patterns; the others
+// are counted through outside it. Time is 2^nullity × words.
+func (q *quiet) search(x []uint64, weights *[lowPatterns]uint16) (moves int, count int64) {
+	for i, p := range q.pivots {
+		if bit(x, p) {
+			add(x, q.basis[i])
+		}
+	}
+	if !q.proven {
+		return weight(x), 0
+	}
+	if len(q.basis) == 0 {
+		return weight(x), 1
+	}
+	n := len(q.low[0])
+	best, bestK := uint16(1<<16-1), 0
+	last := 1<<len(q.basis)/n - 1
+	for high := 0; ; high++ {
+		for k, w := range q.scan(x, weights) {
+			switch {
+			case w < best:
+				best, bestK, count = w, high*n+k, 1
+			case w == best:
+				count++
+			}
+		}
+		if high == last {
+			q.apply(x, high*n^bestK)
+			return int(best), count
+		}
+		q.apply(x, (high^(high+1))*n)
+	}
+}
+
+// scan weighs x plus each pattern of the low table.
+func (q *quiet) scan(x []uint64, weights *[lowPatterns]uint16) []uint16 {
+	out := weights[:len(q.low[0])]
+	for k, pattern := range q.low[0] {
+		out[k] = uint16(bits.OnesCount64(x[0] ^ pattern))
+	}
+	for w := 1; w < len(x); w++ {
+		word := x[w]
+		for k, pattern := range q.low[w] {
+			out[k] += uint16(bits.OnesCount64(word ^ pattern))
+		}
+	}
+	return out
+}
+
+// apply adds the basis patterns that k chooses.
+func (q *quiet) apply(x []uint64, k int) {
+	for ; k != 0; k &= k - 1 {
+		add(x, q.basis[len(q.basis)-1-trailing(k)])
+	}
+}
+
+func weight(x []uint64) (n int) {
+	for _, word := range x {
+		n += bits.OnesCount64(word)
+	}
+	return n
+}

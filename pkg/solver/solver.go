@@ -1,0 +1,120 @@
+// Package solver finds, for every board of a run, the fewest presses that reach
+// the target, the least solution with that many presses, and how many such
+// solutions there are.
+//
+// Terms. A quiet pattern is a set of presses that changes nothing; the nullity
+// is the dimension of their space over GF(2), so a solvable board has exactly
+// 2^nullity solutions: any one of them plus every quiet pattern. The least of
+// some solutions is the one whose row-major text comes first. A kernel is a way
+// to get from boards to answers; there are three:
+//
+//	chase    row-chasing stencils, such as plus: two passes over the lines
+//	linear   any rule, through tables of the inverse (small boards, king, x, tori)
+//	fridge   exact at every size without walking over the quiet patterns
+//
+// Usage:
+//
+//	s, err := solver.New(rule, size, solver.Options{})
+//	...
+//	s.Solve(&answers, run, puzzle.Zero)
+//	err = s.Check(&scratch, run, &answers)
+//
+// A Solver never changes after New and may be used by many goroutines at once,
+// each with its own Answers. Solve allocates nothing when the Answers have room.
+//
+// Invariants. Answers are a function of rule, size, board, target and search
+// limit only: not of the other boards of the run, nor of the kernel. Solved means
+// proved; where the proof would take more candidates than Options.SearchLimit
+// the status is Unproven. Boards are never modified.
+package solver
+
+import (
+	"fmt"
+
+	"github.com/flipmill/flipmill/pkg/puzzle"
+)
+
+// DefaultSearchLimit is the search limit where Options does not name one: about
+// ten milliseconds for one board.
+const DefaultSearchLimit = 1 << 20
+
+// Options tunes a Solver. The zero value is ready to use.
+type Options struct {
+	// SearchLimit is the most candidate solutions enumerated for one board and
+	// one target; 0 means DefaultSearchLimit. The fridge rule never needs it.
+	SearchLimit int64
+}
+
+// Solver solves the boards of one rule and size.
+type Solver struct {
+	rule    puzzle.Rule
+	size    puzzle.Size
+	nullity int
+
+	// The kernel: exactly one is set. They are not behind an interface because
+	// that would move every block from the stack to the heap.
+	chase  *chase
+	linear *linear
+	fridge *fridge
+}
+
+// New prepares a solver. It takes microseconds for small boards and row-chasing
+// rules, up to about a second for other rules at 256×16.
+func New(rule puzzle.Rule, size puzzle.Size, opts Options) (*Solver, error) {
+	if err := size.Validate(); err != nil {
+		return nil, err
+	}
+	if !rule.Fridge() && rule.Stencil() == [3]uint8{} {
+		return nil, fmt.Errorf("solver for rule %q: the rule toggles nothing", rule)
+	}
+	limit := opts.SearchLimit
+	switch {
+	case limit == 0:
+		limit = DefaultSearchLimit
+	case limit < 0:
+		return nil, fmt.Errorf("search limit %d: want 0 for the default, or a positive number", limit)
+	}
+	s := &Solver{rule: rule, size: size}
+	switch {
+	case rule.Fridge() && !smallFridge(size):
+		s.fridge = newFridge(size)
+		s.nullity = s.fridge.nullity
+	case chasable(rule, size) && size.Cells() > wordCells:
+		s.chase = newChase(rule, size, limit)
+		s.nullity = s.chase.quiet.nullity()
+	default:
+		s.linear = newLinear(rule, size, limit)
+		s.nullity = s.linear.quiet.nullity()
+	}
+	return s, nil
+}
+
+// Nullity returns the dimension of the quiet patterns.
+func (s *Solver) Nullity() int { return s.nullity }
+
+// Size returns the size of the boards that s solves.
+func (s *Solver) Size() puzzle.Size { return s.size }
+
+// Solve answers every board of the run, whose size must be the solver's. dst is
+// reset to the run.
+func (s *Solver) Solve(dst *puzzle.Answers, boards puzzle.Run, target puzzle.Target) {
+	if boards.Size != s.size || target > puzzle.Either {
+		panic(fmt.Sprintf("BUG: solver: boards of %s for target %s, solver is for %s", boards.Size, target, s.size))
+	}
+	dst.Reset(boards.Size, boards.Count)
+	dst.Nullity = s.nullity
+	var b block
+	b.stride = blockStride(s.size)
+	for lo := 0; lo < boards.Count; lo += b.stride {
+		b.load(dst, boards, lo)
+		switch {
+		case s.chase != nil:
+			s.chase.solve(&b, target)
+		case s.linear != nil:
+			s.linear.solve(&b, target)
+		default:
+			s.fridge.solve(&b, target)
+		}
+		b.store(dst, lo)
+	}
+}
