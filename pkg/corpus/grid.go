@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"io"
+	"slices"
 
 	"github.com/flipmill/flipmill/pkg/puzzle"
 )
@@ -75,7 +76,7 @@ func (g *grid) isHeader(text []byte) bool {
 	if !ok || size.Rows < 1 || size.Cols < 1 {
 		return false
 	}
-	return number(text) >= 0 || g.sheet.class[text[0]] > blank || g.sheet.class[text[len(text)-1]] > blank
+	return number(text) >= 0 || slices.ContainsFunc(text, func(b byte) bool { return g.sheet.class[b] > blank })
 }
 
 // number returns where a line that has blanks between its cells has two bytes

@@ -53,12 +53,12 @@ func (s *sheet) clear(cols int) { s.n, s.rows, s.cols = 0, 0, cols }
 func (s *sheet) row(rec *Record, in *scanner, text []byte, bars bool) (rest []byte) {
 	start := s.n
 	rest = s.squeeze(text)
+	s.rows++
 	if len(rest) > 0 && !(bars && s.class[rest[0]] == bar) {
 		s.rejectSymbol(rec, in, rest)
 		return nil
 	}
 	width := s.n - start
-	s.rows++
 	if s.rows == 1 && s.cols == 0 {
 		s.cols = width
 	}
@@ -121,10 +121,16 @@ func (s *sheet) squeeze(text []byte) (rest []byte) {
 // board makes the sheet the record's board, where nothing was wrong with it.
 func (s *sheet) board(rec *Record) {
 	size := puzzle.Size{Rows: s.rows, Cols: s.cols}
-	if rejectSize(rec, size); rec.Rejected() {
+	known := rec.Board.Size == size && rec.Board.Count == 1 // as most often
+	if !known {
+		rejectSize(rec, size)
+	}
+	if rec.Rejected() {
 		return
 	}
-	rec.Board.Reset(size, 1)
+	if !known {
+		rec.Board.Reset(size, 1)
+	}
 	masks := rec.Board.Masks
 	if size.Transposed() {
 		clear(masks)
@@ -134,15 +140,22 @@ func (s *sheet) board(rec *Record) {
 		return
 	}
 	for row := range masks {
-		cells := s.cells[row*size.Cols:]
-		masks[row] = (pack(cells)<<8 | pack(cells[8:])) >> (puzzle.MaxWidth - size.Cols)
+		masks[row] = pack(s.cells[row*size.Cols:], size.Cols)
 	}
 }
 
-// pack returns the first eight cells as bits, the first cell highest. What lies
-// beyond a board's cells may be anything, so all but the lowest bits is cleared:
-// then no two terms of the product meet, and its top byte is the answer.
-func pack(cells []byte) uint16 {
+// pack returns the first n cells, at most 16, as bits, the first cell highest.
+// What lies behind them may be anything.
+func pack(cells []byte, n int) uint16 {
+	if n <= 8 {
+		return pack8(cells) >> (8 - n)
+	}
+	return (pack8(cells)<<8 | pack8(cells[8:])) >> (16 - n)
+}
+
+// pack8 returns eight cells as bits. With all but the lowest bit of each byte
+// cleared no two terms of the product meet, and its top byte is the answer.
+func pack8(cells []byte) uint16 {
 	return uint16(binary.LittleEndian.Uint64(cells) & ones * 0x8040201008040201 >> 56)
 }
 
