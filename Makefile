@@ -1,0 +1,81 @@
+# Everything that is done to flipmill, by name. CI calls these targets and
+# nothing else.
+
+# Tools, pinned here and nowhere else. protoc-gen-go has the version of
+# google.golang.org/protobuf in go.mod.
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+BUF         := github.com/bufbuild/buf/cmd/buf@v1.75.0
+
+GO       ?= go
+ENGINE   ?= docker
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+FUZZTIME ?= 5s
+PKG      ?= ./pkg/solver
+BENCH    ?= .
+COUNT    ?= 6
+
+# -s -w leave out what only debuggers read; -trimpath leaves out where it was built.
+BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL: # the steps of test load all cores by themselves
+.PHONY: help build test test-all unit single race fuzz bench bench-once e2e lint vuln generate image profile clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## the static binary, bin/flipmill
+	$(BUILD) -o bin/flipmill ./cmd/flipmill
+
+test: lint vuln unit single race fuzz bench-once ## everything that must pass before a commit
+
+test-all: test ## test, and every board of the small sizes
+	$(GO) test -count=1 -timeout=30m ./pkg/solver -all
+
+unit: ## go test
+	$(GO) test ./...
+
+single: ## go test on one processor, where other orders of goroutines show
+	$(GO) test -cpu=1 ./...
+
+race: ## go test with the race detector
+	$(GO) test -race -cpu=4 ./...
+
+fuzz: ## each fuzz target for FUZZTIME (5s)
+	.ci/fuzz $(FUZZTIME)
+
+bench-once: ## each benchmark once, so that none rots
+	$(GO) test -run='^$$' -bench=. -benchtime=1x ./...
+
+bench: ## measure: benchmarks BENCH of PKG, COUNT times, for benchstat
+	$(GO) test -run='^$$' -bench='$(BENCH)' -benchmem -count=$(COUNT) $(PKG)
+
+e2e: build ## the command line and the whole pipeline
+	$(GO) test -count=1 ./cmd/...
+
+lint: ## format, vet, staticcheck, modernisation, go.mod
+	.ci/format
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+	$(GO) fix -diff ./...
+	$(GO) mod tidy -diff
+
+vuln: ## known vulnerabilities that our code can reach
+	.ci/vuln $(GOVULNCHECK)
+
+generate: ## sources and files that are made from others
+	cd pkg/wire && $(GO) run $(BUF) generate
+	$(GO) test ./pkg/config -run=Shipped -update
+
+image: ## the container image flipmill:VERSION, with ENGINE (docker)
+	$(ENGINE) build -f deployments/image/Containerfile --build-arg VERSION=$(VERSION) -t flipmill:$(VERSION) .
+
+profile: ## CPU and allocation profiles of BENCH of PKG, in out/
+	mkdir -p out
+	$(GO) test -run='^$$' -bench='$(BENCH)' -o out/profile.test -cpuprofile=out/cpu.prof -memprofile=out/mem.prof $(PKG)
+	$(GO) tool pprof -top -nodecount=25 out/profile.test out/cpu.prof
+	$(GO) tool pprof -top -nodecount=15 -sample_index=alloc_space out/profile.test out/mem.prof
+
+clean: ## remove what the targets made
+	rm -rf bin out dist
