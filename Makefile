@@ -16,7 +16,7 @@ BENCH    ?= .
 COUNT    ?= 6
 
 # -s -w leave out what only debuggers read; -trimpath leaves out where it was built.
-BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
+BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.releaseVersion=$(VERSION)'
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # the steps of test load all cores by themselves

@@ -35,7 +35,7 @@ func Keys() []Key { return table(new(Config)) }
 func table(c *Config) []Key {
 	run := []string{"run"}
 	puzzles := []string{"run", "solve"}
-	reports := []string{"run", "verify"}
+	reports := []string{"run", "solve", "verify"}
 	return []Key{
 		{"output", "o", "out", run, "folder in which datasets are made",
 			word(&c.Output, "a folder")},
@@ -80,7 +80,7 @@ func table(c *Config) []Key {
 
 		{"json", "", "false", reports, "print the outcome as JSON",
 			boolean(&c.JSON)},
-		{"progress", "", "auto", reports, "how progress is shown; auto: a bar on a terminal, plain lines elsewhere",
+		{"progress", "", "auto", []string{"run", "verify"}, "how progress is shown; auto: a bar on a terminal, plain lines elsewhere",
 			name(&c.Progress, "auto", "bar", "plain", "none")},
 		{"log-level", "", "info", nil, "least level of the messages on standard error",
 			choice(&c.LogLevel, []string{"debug", "info", "warn", "error"}, parseLevel)},
