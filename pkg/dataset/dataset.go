@@ -42,7 +42,6 @@ import (
 // every file: readers must reject versions they do not know.
 const SchemaVersion = 1
 
-
 // How boards and solutions are stored.
 const (
 	CellsText = "text" // STRING, rows*cols characters 0 and 1

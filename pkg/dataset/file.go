@@ -21,8 +21,8 @@ const (
 
 // newWriter returns a parquet-go writer as all our files are written: one writer
 // per file (a reset one forgets column paths) and nothing of the machine in it.
-func newWriter(w io.Writer, schema *parquet.Schema, c codec) *parquet.Writer {
-	return parquet.NewWriter(w, schema,
+func newWriter(w io.Writer, schema *parquet.Schema, c codec) *parquet.GenericWriter[any] {
+	return parquet.NewGenericWriter[any](w, schema,
 		parquet.Compression(c.Codec),
 		parquet.DataPageVersion(1),
 		parquet.CreatedBy("flipmill", fmt.Sprint(SchemaVersion), "dataset"), // the format's version, not the program's
@@ -141,4 +141,44 @@ func checkColumnChunk(c *format.ColumnChunk, name string, want codec, rows, star
 // within reports whether a section lies between magic and footer.
 func within(offset int64, length int32, footer int64) bool {
 	return offset >= int64(len(magic)) && length > 0 && offset <= footer-int64(length)
+}
+
+// checkCopyable reports a row group that parquet-go would not copy verbatim but
+// silently encode anew, or whose page index would lead readers astray.
+func checkCopyable(f *parquet.File, schema *parquet.Schema) error {
+	group := f.Metadata().RowGroups[0]
+	for i, field := range schema.Fields() {
+		m := &group.Columns[i].MetaData
+		want := []format.PageEncodingStats{{PageType: format.DataPage, Encoding: field.Encoding().Encoding(), Count: 1}}
+		if field.Encoding().Encoding() == format.RLEDictionary {
+			want = []format.PageEncodingStats{{PageType: format.DictionaryPage, Encoding: format.Plain, Count: 1}, want[0]}
+		}
+		if !slices.Equal(m.EncodingStats, want) || (len(want) == 2) != (m.DictionaryPageOffset != 0) {
+			return fmt.Errorf("column %s: its pages are encoded otherwise", field.Name())
+		}
+		index, err := f.RowGroups()[0].ColumnChunks()[i].OffsetIndex()
+		if err != nil {
+			return fmt.Errorf("column %s: %w", field.Name(), err)
+		}
+		size := m.TotalCompressedSize
+		if m.DictionaryPageOffset != 0 {
+			size -= m.DataPageOffset - m.DictionaryPageOffset
+		}
+		if index.NumPages() != 1 || index.Offset(0) != m.DataPageOffset || index.CompressedPageSize(0) != size || index.FirstRowIndex(0) != 0 {
+			return fmt.Errorf("column %s: its page index is of other pages", field.Name())
+		}
+	}
+	return nil
+}
+
+// openLoose opens a Parquet file of ours whose layout is not known.
+func openLoose(r io.ReaderAt, size int64) (f *parquet.File, err error) {
+	if _, err := checkFrame(r, size); err != nil {
+		return nil, err
+	}
+	err = guard(func() error {
+		f, err = parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+		return err
+	})
+	return f, err
 }

@@ -1,0 +1,232 @@
+package dataset
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/flipmill/flipmill/pkg/puzzle"
+)
+
+// Dir is the dataset of one job: the folder <output>/job=<id>. Temporary files
+// are in <output>/.tmp, outside of whatever readers look at.
+type Dir struct {
+	output, job string
+	spec        puzzle.Spec
+	options     Options
+
+	mu    sync.Mutex
+	files map[string]File // by name; those this Dir has written, so that Finish need not read them
+}
+
+// Open returns the dataset of a job, which need not exist yet: folders are made
+// with the first part. If there are parts or a manifest of another spec, the
+// error says which option differs.
+func Open(output, job string, spec puzzle.Spec) (*Dir, error) {
+	if err := CheckJob(job); err != nil {
+		return nil, err
+	}
+	if err := CheckSpec(spec); err != nil {
+		return nil, err
+	}
+	d := &Dir{output: output, job: job, spec: spec, options: optionsOf(spec), files: make(map[string]File)}
+	m, err := ReadManifest(d.Path())
+	switch {
+	case err == nil:
+		return d, d.checkSpec(m.Spec)
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	_, err = d.Committed()
+	return d, err
+}
+
+// Path returns the dataset's folder.
+func (d *Dir) Path() string { return filepath.Join(d.output, "job="+d.job) }
+
+func (d *Dir) path(name string) string { return filepath.Join(d.Path(), filepath.FromSlash(name)) }
+
+func (d *Dir) tempDir() string { return filepath.Join(d.output, ".tmp") }
+
+func (d *Dir) checkSpec(o Options) error {
+	if diff := o.difference(d.options); diff != "" {
+		return fmt.Errorf("job %s exists in %s with other options: %s", d.job, d.output, diff)
+	}
+	return nil
+}
+
+// Clean removes what interrupted commits of this job have left. Only who knows
+// that no other process is writing the job may call it.
+func (d *Dir) Clean() error {
+	left, err := filepath.Glob(filepath.Join(escape(d.tempDir()), d.job+".*.tmp"))
+	if err != nil {
+		return fmt.Errorf("look for temporary files: %w", err)
+	}
+	for _, path := range left {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove temporary file: %w", err)
+		}
+	}
+	return nil
+}
+
+// escape makes a path a pattern that matches only itself.
+func escape(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// temp creates a temporary file. Its name has the job and never ends in .parquet.
+func (d *Dir) temp(table, name string) (*os.File, error) {
+	if err := os.MkdirAll(d.tempDir(), 0o777); err != nil {
+		return nil, fmt.Errorf("create temporary folder: %w", err)
+	}
+	f, err := os.CreateTemp(d.tempDir(), d.job+"."+table+"."+name+".*.tmp")
+	if err != nil {
+		return nil, fmt.Errorf("create temporary file: %w", err)
+	}
+	return f, nil
+}
+
+// Committed returns what the committed parts say about themselves, sorted by
+// part. A part without its results file is not committed, whatever else of it
+// may be there.
+func (d *Dir) Committed() ([]Footer, error) {
+	names, err := filepath.Glob(filepath.Join(escape(d.Path()), tableResults, "part-*.parquet"))
+	if err != nil {
+		return nil, fmt.Errorf("look for parts: %w", err)
+	}
+	var footers []Footer
+	for _, path := range names {
+		footer, err := d.readFooter(path, tableResults)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", path, err)
+		}
+		if partName(footer.Part) != filepath.Base(path) {
+			return nil, fmt.Errorf("read %s: it is part %d", path, footer.Part)
+		}
+		footers = append(footers, footer)
+	}
+	slices.SortFunc(footers, func(a, b Footer) int { return a.Part - b.Part })
+	return footers, nil
+}
+
+// readFooter reads what a part's file says about itself and checks it against
+// the Dir and the file's rows.
+func (d *Dir) readFooter(path, table string) (Footer, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return Footer{}, err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return Footer{}, err
+	}
+	c, err := codecOf(d.spec.Compression)
+	if err != nil {
+		return Footer{}, err
+	}
+	f, layout := openFile(in, info.Size(), tableSchema(table, d.spec), c)
+	if layout != nil {
+		// Another spec has another layout: say so rather than what it breaks.
+		if f, err = openLoose(in, info.Size()); err != nil {
+			return Footer{}, layout
+		}
+	}
+	footer, err := footerOf(f)
+	if err != nil {
+		return Footer{}, err
+	}
+	if footer.Job != d.job || footer.Table != table {
+		return Footer{}, fmt.Errorf("it is %s of job %s", footer.Table, footer.Job)
+	}
+	if err := d.checkSpec(footer.Spec); err != nil {
+		return Footer{}, err
+	}
+	if layout != nil {
+		return Footer{}, layout
+	}
+	if f.NumRows() != footer.Rows || len(f.RowGroups()) > footer.Chunks {
+		return Footer{}, fmt.Errorf("%d rows in %d row groups, want %d rows in at most %d", f.NumRows(), len(f.RowGroups()), footer.Rows, footer.Chunks)
+	}
+	return footer, nil
+}
+
+// publish gives a finished temporary file its name, which no other file may
+// have, and makes the name durable.
+func (d *Dir) publish(t *tableFile) error {
+	file, err := t.file()
+	if err != nil {
+		return err
+	}
+	if err := d.link(t.temp.Name(), file); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	d.files[file.Name] = file
+	d.mu.Unlock()
+	return nil
+}
+
+// link is put-if-absent: name the temporary file, or find the same content there.
+func (d *Dir) link(temp string, file File) error {
+	path := d.path(file.Name)
+	folder := filepath.Dir(path)
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return fmt.Errorf("create folder: %w", err)
+	}
+	if err := os.Chmod(temp, 0o644); err != nil { // CreateTemp makes files that only we may read
+		return fmt.Errorf("publish %s: %w", file.Name, err)
+	}
+	err := os.Link(temp, path)
+	if errors.Is(err, fs.ErrExist) {
+		err = nil
+		there, size, sumErr := sumFile(path)
+		if sumErr != nil {
+			return fmt.Errorf("compare with existing %s: %w", path, sumErr)
+		}
+		if there != file.SHA256 || size != file.Bytes {
+			return fmt.Errorf("%s exists with other content", path)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("publish %s: %w", file.Name, err)
+	}
+	// The file's name, and the names of the folders that may be new.
+	for _, dir := range []string{folder, d.Path(), d.output} {
+		if err := syncDir(dir); err != nil {
+			return fmt.Errorf("publish %s: %w", file.Name, err)
+		}
+	}
+	return nil
+}
+
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// sumFile returns a file's SHA-256 in hex and its size.
+func sumFile(path string) (sum string, size int64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", 0, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if size, err = io.Copy(h, f); err != nil {
+		return "", 0, err
+	}
+	return hex.EncodeToString(h.Sum(nil)), size, nil
+}
