@@ -24,10 +24,10 @@ const howToSay = "give --format lines, blocks or grid, and --symbols if the cell
 //  6. otherwise lines.
 func detect(view []byte, opts Options) (format string, err error) {
 	first, below, _ := bytes.Cut(view, []byte{'\n'})
-	first = trimBlanks(first)
-	if len(first) > opts.MaxLine {
+	if isLong(first, opts.MaxLine) {
 		return "", fmt.Errorf("it has more than %d bytes; %s", opts.MaxLine, howToSay)
 	}
+	first = trimBlanks(first)
 	s := newSheet(opts)
 	if isGrid(s, first, below) {
 		return Grid, nil

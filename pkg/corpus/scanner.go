@@ -117,10 +117,14 @@ func (s *scanner) skipLong() error {
 func (s *scanner) setLine(b []byte) {
 	s.line++
 	s.raw, s.text, s.long = b, trimBlanks(b), false
-	if len(b) > s.max && len(bytes.TrimSuffix(b, []byte{'\r'})) > s.max {
+	if len(b) > s.max && isLong(b, s.max) {
 		s.raw, s.text, s.long = b[:min(len(b), puzzle.MaxRaw)], nil, true
 	}
 }
+
+// isLong reports whether a line without its LF has more than max bytes; the CR
+// of a CRLF does not count.
+func isLong(line []byte, max int) bool { return len(bytes.TrimSuffix(line, []byte{'\r'})) > max }
 
 // trimBlanks cuts blanks and carriage returns off the end of b.
 func trimBlanks(b []byte) []byte {
@@ -161,19 +165,20 @@ func (s *scanner) peek(n int) ([]byte, error) {
 }
 
 // peekRecord passes over blank lines and returns the beginning of what follows:
-// the whole of a short source, else at least the longest line allowed. It
-// returns io.EOF where nothing follows.
+// all of a short source, else just so much that a long line shows. It returns
+// io.EOF where nothing follows.
 func (s *scanner) peekRecord() ([]byte, error) {
 	for {
-		view, err := s.peek(s.max + 1)
+		view, err := s.peek(s.max + 2) // a line that is long even if its last byte is a CR
 		if err != nil {
 			return nil, err
 		}
-		line, _, terminated := bytes.Cut(view, []byte{'\n'})
-		switch {
-		case len(view) == 0:
+		view = view[:min(len(view), s.max+2)]
+		if len(view) == 0 {
 			return nil, io.EOF
-		case len(trimBlanks(line)) > 0 || !terminated && len(line) > s.max:
+		}
+		line, _, _ := bytes.Cut(view, []byte{'\n'})
+		if len(trimBlanks(line)) > 0 || isLong(line, s.max) {
 			return view, nil
 		}
 		if err := s.scan(); err != nil {
