@@ -273,8 +273,8 @@ func TestHelp(t *testing.T) {
 	config.Flags(cmd)
 	help := cmd.Flags().FlagUsages()
 	for _, want := range []string{
-		"  -o, --output string ",
-		"folder in which datasets are made (default \"out\")\n",
+		"  -o, --output dir ",
+		"folder in which datasets are made (default out)\n",
 		"      --strict            ", // no "[=true]"
 		"how boards and solutions are stored (text or bits) (default text)\n",
 	} {

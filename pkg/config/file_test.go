@@ -202,3 +202,32 @@ func TestValues(t *testing.T) {
 		}
 	}
 }
+
+// FuzzFile: no file crashes the reader, and one that loads means the same when
+// its lines are given as flags.
+func FuzzFile(f *testing.F) {
+	f.Add([]byte("workers: 3\ncolumns: [a, b]\npreset: fridge\n"))
+	f.Add([]byte("rule: &r king-torus\njob: *r\n"))
+	f.Add([]byte("? {a: b}\n: c\n"))
+	f.Add(config.Template())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		name := filepath.Join(t.TempDir(), "flipmill.yaml")
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := load(t, "run", "--config", name)
+		if err != nil {
+			return
+		}
+		var args []string
+		for _, k := range config.Keys() {
+			if o := c.Origin(k.Name); o.Source == config.File && !strings.HasPrefix(o.Where, "preset ") {
+				args = append(args, "--"+k.Name+"="+c.Text(k.Name))
+			}
+		}
+		d, err := load(t, "run", args...)
+		if err != nil || fieldsDiffer(c, d) {
+			t.Errorf("the file\n%s\nmeans %+v, the flags %q mean %+v, error %v", data, c, args, d, err)
+		}
+	})
+}

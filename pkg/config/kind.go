@@ -61,10 +61,6 @@ func name(dst *string, names ...string) Kind {
 	return choice(dst, names, func(text string) (string, error) { return text, nil })
 }
 
-func word(dst *string, want string) Kind {
-	return matching(dst, "string", want, regexp.MustCompile(`.`))
-}
-
 func matching(dst *string, typ, want string, pattern *regexp.Regexp) Kind {
 	return parsed(dst, typ, want, func(text string) (string, error) {
 		if !pattern.MatchString(text) {

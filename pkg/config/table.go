@@ -38,13 +38,13 @@ func table(c *Config) []Key {
 	reports := []string{"run", "solve", "verify"}
 	return []Key{
 		{"output", "o", "out", run, "folder in which datasets are made",
-			word(&c.Output, "a folder")},
+			matching(&c.Output, "dir", "a folder", regexp.MustCompile(`.`))},
 		{"job", "", "", run, "the dataset's name: it is the folder job=NAME below the output; empty lets the verb choose",
 			optional(matching(&c.Job, "name", "a lower-case letter, then up to 62 lower-case letters, digits or hyphens", regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`)))},
 
 		{"preset", "", "", puzzles, "a known problem: stands for its rule, target, symbols, format and size",
 			optional(name(&c.Preset, presets()...))},
-		{"rule", "", "plus", puzzles, "which cells a press toggles",
+		{"rule", "", "plus", puzzles, "which cells a press toggles: plus, fridge, king, x or stencil:abc/def/ghi; all but fridge also end in -torus",
 			parsed(&c.Spec.Rule, "rule", "plus, fridge, king, x or stencil:abc/def/ghi, all but fridge optionally with -torus", puzzle.ParseRule)},
 		{"target", "", "zero", puzzles, "the board to reach; either: whichever needs fewer presses",
 			choice(&c.Spec.Target, []string{"zero", "one", "either"}, puzzle.ParseTarget)},
