@@ -84,10 +84,9 @@ type space struct {
 
 // facts are what testdata says about a space: each list may be empty.
 type facts struct {
-	digest       map[string]string
-	moves        []map[string]string // rows of dist_min_moves.csv
-	eitherMoves  []map[string]string // rows of dist_either_colour.csv
-	alreadyTaken bool
+	digest      map[string]string
+	moves       []map[string]string // rows of dist_min_moves.csv
+	eitherMoves []map[string]string // rows of dist_either_colour.csv
 }
 
 // TestSpaces solves every board of a space for zero and for either, checks
