@@ -205,7 +205,7 @@ func (c *Corpus) readRecord(rec *Record) error {
 		if err == nil {
 			rec.Source = c.src.name
 			if rec.Rejected() {
-				rec.Reject.Raw = bytes.TrimRight(rec.Reject.Raw, "\r\n")
+				rec.Reject.Raw = bytes.TrimSuffix(rec.Reject.Raw, []byte{'\r'})
 			}
 			return nil
 		}
