@@ -1,0 +1,83 @@
+package dataset
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// table is the rows of a row group, a column at a time.
+type table struct {
+	rows    int
+	columns map[string][]parquet.Value
+}
+
+// readGroup reads all values of a row group. parquet-go checks the CRC of every
+// page that it reads.
+func readGroup(group parquet.RowGroup) (t table, err error) {
+	t = table{rows: int(group.NumRows()), columns: make(map[string][]parquet.Value)}
+	err = guard(func() error {
+		for i, chunk := range group.ColumnChunks() {
+			name := group.Schema().Fields()[i].Name()
+			values, err := readColumn(chunk, t.rows)
+			if err != nil {
+				return fmt.Errorf("column %s: %w", name, err)
+			}
+			t.columns[name] = values
+		}
+		return nil
+	})
+	return t, err
+}
+
+func readColumn(chunk parquet.ColumnChunk, rows int) ([]parquet.Value, error) {
+	values := make([]parquet.Value, 0, rows)
+	pages := chunk.Pages()
+	defer pages.Close()
+	for {
+		page, err := pages.ReadPage()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read page: %w", err)
+		}
+		n := int(page.NumValues())
+		if len(values)+n > rows {
+			return nil, fmt.Errorf("more than %d values", rows)
+		}
+		from := len(values)
+		values = slices.Grow(values, n)[:from+n]
+		got, err := page.Values().ReadValues(values[from:])
+		if got != n || err != nil && err != io.EOF {
+			return nil, fmt.Errorf("read %d values of %d: %w", got, n, err)
+		}
+		// The values are not released with the page: strings point into it.
+	}
+	if len(values) != rows {
+		return nil, fmt.Errorf("%d values in %d rows", len(values), rows)
+	}
+	return values, nil
+}
+
+// has reports whether the table has all of the columns.
+func (t table) has(names ...string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return t.columns[name] == nil })
+}
+
+// number returns a required or present integer.
+func (t table) number(column string, row int) int64 {
+	v := t.columns[column][row]
+	if v.Kind() == parquet.Int32 {
+		return int64(v.Int32())
+	}
+	return v.Int64()
+}
+
+// bytes returns a required or present string; valid as long as the table.
+func (t table) bytes(column string, row int) []byte { return t.columns[column][row].ByteArray() }
+
+// null reports whether a column has no value in a row.
+func (t table) null(column string, row int) bool { return t.columns[column][row].IsNull() }

@@ -1,0 +1,399 @@
+package dataset
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/flipmill/flipmill/pkg/puzzle"
+	"github.com/flipmill/flipmill/pkg/tally"
+)
+
+// Report is the outcome of Verify.
+type Report struct {
+	Job      string    `json:"job"`
+	Records  int64     `json:"records"` // that the manifest promises
+	Rows     int64     `json:"rows"`    // read and found in order, results and rejects together
+	Checked  []string  `json:"checked"` // what was checked, for people
+	Skipped  []string  `json:"skipped"` // what could not be checked, and why
+	Problems []Problem `json:"problems"`
+}
+
+// OK reports whether nothing was found wrong.
+func (r *Report) OK() bool { return len(r.Problems) == 0 }
+
+// Problem is something wrong with a dataset.
+type Problem struct {
+	File       string `json:"file"`        // relative to the dataset
+	FirstIndex *int64 `json:"first_index"` // the records concerned, both inclusive; null if none in particular
+	LastIndex  *int64 `json:"last_index"`
+	Message    string `json:"message"`
+}
+
+// String returns the problem on one line.
+func (p Problem) String() string {
+	if p.FirstIndex == nil {
+		return p.File + ": " + p.Message
+	}
+	return fmt.Sprintf("%s: rows %d–%d %s", p.File, *p.FirstIndex, *p.LastIndex, p.Message)
+}
+
+// maxProblems is the most problems that a report lists: a dataset that broken is
+// better made again.
+const maxProblems = 1000
+
+// Verify proves the dataset at path complete and consistent, from its files
+// alone: every file as the manifest says and none besides, every record exactly
+// one row, every solution pressed on its board, all statistics counted again.
+// The error is for what keeps Verify from judging, such as a missing manifest.
+func Verify(path string) (*Report, error) {
+	m, err := ReadManifest(path)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := m.Spec.ParseSpec()
+	if err != nil {
+		return nil, fmt.Errorf("read manifest of %s: %w", path, err)
+	}
+	v := &verifier{path: path, manifest: m, spec: spec, report: &Report{
+		Job: m.Job, Records: m.Input.Records, Checked: []string{}, Skipped: []string{}, Problems: []Problem{},
+	}}
+	if err := v.run(); err != nil {
+		return nil, fmt.Errorf("verify %s: %w", path, err)
+	}
+	return v.report, nil
+}
+
+// verifier holds one verification.
+type verifier struct {
+	path     string
+	manifest *Manifest
+	spec     puzzle.Spec
+	report   *Report
+	total    tally.Tally // counted from the rows
+	complete bool        // all rows were read
+}
+
+func (v *verifier) problem(file, format string, args ...any) {
+	v.add(Problem{File: file, Message: fmt.Sprintf(format, args...)})
+}
+
+// rows reports the records first to last, both inclusive.
+func (v *verifier) rows(file string, first, last int64, format string, args ...any) {
+	v.add(Problem{File: file, FirstIndex: &first, LastIndex: &last, Message: fmt.Sprintf(format, args...)})
+}
+
+func (v *verifier) add(p Problem) {
+	if len(v.report.Problems) < maxProblems {
+		v.report.Problems = append(v.report.Problems, p)
+	}
+}
+
+func (v *verifier) checked(format string, args ...any) {
+	v.report.Checked = append(v.report.Checked, fmt.Sprintf(format, args...))
+}
+
+func (v *verifier) skipped(format string, args ...any) {
+	v.report.Skipped = append(v.report.Skipped, fmt.Sprintf(format, args...))
+}
+
+func (v *verifier) run() error {
+	v.checkManifest()
+	if err := v.checkListing(); err != nil {
+		return err
+	}
+	v.complete = true
+	for i := range v.manifest.Parts {
+		if err := v.checkPart(&v.manifest.Parts[i]); err != nil {
+			return err
+		}
+	}
+	v.checked("%d parts: size, SHA-256, footer, every row, each puzzle_index exactly once", len(v.manifest.Parts))
+	for _, s := range rowChecks(v.spec) {
+		if s.missing == "" {
+			v.checked("%s", s.what)
+		} else {
+			v.skipped("%s: no column %s", s.what, s.missing)
+		}
+	}
+	return v.checkStats()
+}
+
+// checkManifest checks the manifest against itself.
+func (v *verifier) checkManifest() {
+	m := v.manifest
+	if name := filepath.Base(filepath.Clean(v.path)); name != "job="+m.Job {
+		v.problem(manifestName, "it is of job %s, the folder is %s", m.Job, name)
+	}
+	var chunks, records int64
+	for i, p := range m.Parts {
+		if p.Part != i || p.FirstChunk != chunks || p.FirstIndex != records && p.Records > 0 || p.Results.Name != tableResults+"/"+partName(i) {
+			v.problem(manifestName, "entry %d of the parts is part %d, chunk %d, record %d; want chunk %d, record %d", i, p.Part, p.FirstChunk, p.FirstIndex, chunks, records)
+		}
+		rejects := int64(0)
+		if p.Rejects != nil {
+			rejects = p.Rejects.Rows
+			if p.Rejects.Name != tableRejects+"/"+partName(i) {
+				v.problem(manifestName, "part %d has its rejects in %s", i, p.Rejects.Name)
+			}
+		}
+		if p.Results.Rows+rejects != p.Records {
+			v.problem(manifestName, "part %d: %d results and %d rejects of %d records", i, p.Results.Rows, rejects, p.Records)
+		}
+		chunks += int64(p.Chunks)
+		records += p.Records
+	}
+	if chunks != m.Input.Chunks || records != m.Input.Records {
+		v.problem(manifestName, "its parts have %d records in %d chunks, the input %d in %d", records, chunks, m.Input.Records, m.Input.Chunks)
+	}
+	if m.Stats.Name != statsName {
+		v.problem(manifestName, "the statistics are in %s, want %s", m.Stats.Name, statsName)
+	}
+	v.checked("manifest: parts follow each other, records = results + rejects")
+}
+
+// files returns what the manifest lists, by name.
+func (v *verifier) files() map[string]File {
+	files := map[string]File{v.manifest.Stats.Name: v.manifest.Stats}
+	for _, p := range v.manifest.Parts {
+		files[p.Results.Name] = p.Results
+		if p.Rejects != nil {
+			files[p.Rejects.Name] = *p.Rejects
+		}
+	}
+	return files
+}
+
+// checkListing reports files that should not be there, and a missing _SUCCESS.
+func (v *verifier) checkListing() error {
+	files := v.files()
+	success := false
+	err := filepath.WalkDir(v.path, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(v.path, path)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(rel)
+		switch _, listed := files[name]; {
+		case name == successName:
+			success = true
+		case name != manifestName && !listed:
+			v.extra(name)
+		}
+		return nil
+	})
+	if !success {
+		v.problem(successName, "missing")
+	}
+	v.checked("files: all that the manifest lists and no others")
+	return err
+}
+
+// extra reports a file that the manifest does not list, with what it holds.
+func (v *verifier) extra(name string) {
+	f, done, err := v.open(name, openLoose)
+	if err == nil {
+		defer done()
+		if footer, err := footerOf(f); err == nil && footer.Records > 0 {
+			v.rows(name, footer.FirstIndex, footer.FirstIndex+footer.Records-1, "are there twice: the file is not in the manifest; it holds part %d of job %s", footer.Part, footer.Job)
+			return
+		}
+	}
+	v.problem(name, "not in the manifest")
+}
+
+// opener opens a Parquet file.
+type opener func(r io.ReaderAt, size int64) (*parquet.File, error)
+
+// open opens a file of the dataset with one of the openers of Parquet files.
+func (v *verifier) open(name string, open opener) (f *parquet.File, done func(), err error) {
+	in, err := os.Open(filepath.Join(v.path, filepath.FromSlash(name)))
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := in.Stat()
+	if err == nil {
+		f, err = open(in, info.Size())
+	}
+	if err != nil {
+		in.Close()
+		return nil, nil, err
+	}
+	return f, func() { in.Close() }, nil
+}
+
+// whole reports whether a file is there as the manifest says; if not, it says
+// what became of the records first to last, which it should hold.
+func (v *verifier) whole(file File, first, last int64) bool {
+	sum, size, err := sumFile(filepath.Join(v.path, filepath.FromSlash(file.Name)))
+	lost := func(format string, args ...any) {
+		if last < first {
+			v.problem(file.Name, format, args...)
+			return
+		}
+		v.rows(file.Name, first, last, format, args...)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		lost("missing: there is no such file")
+	case err != nil:
+		lost("unreadable: %v", err)
+	case sum != file.SHA256 || size != file.Bytes:
+		if p := v.impostor(file.Name); p != "" {
+			lost("missing: the file holds %s", p)
+		} else if size != file.Bytes {
+			lost("altered: %d bytes, want %d", size, file.Bytes)
+		} else {
+			lost("altered: SHA-256 %s, want %s", sum, file.SHA256)
+		}
+	default:
+		return true
+	}
+	return false
+}
+
+// impostor describes another part in a part's place; it is empty if the file is
+// not that.
+func (v *verifier) impostor(name string) string {
+	f, done, err := v.open(name, openLoose)
+	if err != nil {
+		return ""
+	}
+	defer done()
+	footer, err := footerOf(f)
+	if err != nil || footer.Job == v.manifest.Job && footer.Table+"/"+partName(footer.Part) == name {
+		return ""
+	}
+	return fmt.Sprintf("%s of part %d of job %s (rows %d–%d)", footer.Table, footer.Part, footer.Job, footer.FirstIndex, footer.FirstIndex+footer.Records-1)
+}
+
+// checkPart checks a part's files, and their rows if they are whole.
+func (v *verifier) checkPart(p *Files) error {
+	first, last := p.FirstIndex, p.FirstIndex+p.Records-1
+	ok := v.whole(p.Results, first, last)
+	if p.Rejects != nil {
+		last := last
+		if p.Rejects.Rows == 0 {
+			last = first - 1 // no record is lost with it
+		}
+		ok = v.whole(*p.Rejects, first, last) && ok
+	}
+	if !ok {
+		v.complete = false
+		return nil
+	}
+	rows := newPartRows(v, p)
+	if !rows.read(p.Results, tableResults) || p.Rejects != nil && !rows.read(*p.Rejects, tableRejects) {
+		v.complete = false
+		return nil
+	}
+	rows.finish()
+	v.total.Merge(&rows.tally)
+	return nil
+}
+
+// checkFooter compares what a part's file says with what the manifest says.
+func (v *verifier) checkFooter(f *parquet.File, p *Files, file File, table string) (Footer, error) {
+	footer, err := footerOf(f)
+	if err != nil {
+		return footer, err
+	}
+	if diff := footer.Spec.difference(v.manifest.Spec); diff != "" {
+		return footer, fmt.Errorf("made with other options than the manifest says: %s", diff)
+	}
+	want := Footer{
+		SchemaVersion: v.manifest.SchemaVersion, Job: v.manifest.Job, Table: table, Part: p.Part,
+		FirstChunk: p.FirstChunk, Chunks: p.Chunks, FirstIndex: p.FirstIndex, Records: p.Records, Rows: file.Rows,
+		InputSHA256: p.InputSHA256, Tally: footer.Tally, Spec: footer.Spec,
+	}
+	got, _ := json.Marshal(footer)
+	wanted, _ := json.Marshal(want)
+	if string(got) != string(wanted) {
+		return footer, fmt.Errorf("its footer is not what the manifest says: %s", firstDifference(footer, want))
+	}
+	if f.NumRows() != file.Rows {
+		return footer, fmt.Errorf("%d rows, want %d", f.NumRows(), file.Rows)
+	}
+	return footer, nil
+}
+
+// firstDifference names the first field, by its JSON name, in which two values
+// of one struct type differ.
+func firstDifference(got, want any) string {
+	a, b := reflect.ValueOf(got), reflect.ValueOf(want)
+	for i := range a.NumField() {
+		if x, y := a.Field(i).Interface(), b.Field(i).Interface(); !reflect.DeepEqual(x, y) {
+			return fmt.Sprintf("%s is %v, not %v", a.Type().Field(i).Tag.Get("json"), x, y)
+		}
+	}
+	return ""
+}
+
+// checkStats compares the statistics with those counted from the rows.
+func (v *verifier) checkStats() error {
+	m := v.manifest
+	if !v.whole(m.Stats, 0, -1) {
+		v.skipped("statistics: their file is not whole")
+		return nil
+	}
+	stored, err := v.readStats()
+	if err != nil {
+		v.problem(m.Stats.Name, "%v", err)
+		return nil
+	}
+	if got, want := m.Counts, CountsOf(stored); !reflect.DeepEqual(got, want) {
+		v.problem(manifestName, "its counts are not those of the statistics: %s", firstDifference(got, want))
+	}
+	switch {
+	case !v.complete:
+		v.skipped("statistics against rows: not all rows could be read")
+	case !canCount(v.spec):
+		v.skipped("statistics against rows: not all of their columns are there")
+	case !stored.Equal(&v.total):
+		v.problem(m.Stats.Name, "not what the rows add up to: %s", difference(stored, &v.total))
+	default:
+		v.checked("statistics: counted again from all rows")
+	}
+	return nil
+}
+
+// difference describes the first group that two tallies count differently.
+func difference(got, want *tally.Tally) string {
+	counts := make(map[tally.Row][2]int64)
+	for i, t := range [...]*tally.Tally{got, want} {
+		for _, r := range t.Rows() {
+			key := tally.Row{Size: r.Size, Nullity: r.Nullity, Status: r.Status, MinMoves: r.MinMoves, UniqueOptimal: r.UniqueOptimal, OptimalSolutions: r.OptimalSolutions}
+			c := counts[key]
+			c[i] = r.Boards
+			counts[key] = c
+		}
+	}
+	var first *tally.Row
+	for r, c := range counts {
+		if c[0] != c[1] && (first == nil || compareRows(r, *first) < 0) {
+			first = &r
+		}
+	}
+	if first == nil {
+		return "the rejects by reason differ"
+	}
+	c := counts[*first]
+	return fmt.Sprintf("%s, nullity %d, %s, min_moves %d: %d boards, want %d", first.Size, first.Nullity, first.Status, first.MinMoves, c[0], c[1])
+}
+
+func compareRows(a, b tally.Row) int {
+	return cmp.Or(cmp.Compare(a.Rows, b.Rows), cmp.Compare(a.Cols, b.Cols), cmp.Compare(a.Nullity, b.Nullity),
+		cmp.Compare(a.Status, b.Status), cmp.Compare(a.MinMoves, b.MinMoves),
+		cmp.Compare(a.UniqueOptimal, b.UniqueOptimal), cmp.Compare(a.OptimalSolutions, b.OptimalSolutions))
+}
