@@ -16,6 +16,16 @@ import (
 	"github.com/flipmill/flipmill/pkg/puzzle"
 )
 
+// TestMain forgets what the developer's own environment says about flipmill.
+func TestMain(m *testing.M) {
+	for _, entry := range os.Environ() {
+		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "FLIPMILL_") {
+			os.Unsetenv(name)
+		}
+	}
+	os.Exit(m.Run())
+}
+
 // load parses arguments as the verb would, and loads.
 func load(t *testing.T, verb string, args ...string) (*config.Config, error) {
 	t.Helper()
@@ -111,6 +121,10 @@ func TestEveryKeyFromEverySource(t *testing.T) {
 		"workers": "9", "window": "5", "stop-timeout": "1m30s", "strict": "true",
 		"json": "true", "progress": "plain", "log-level": "debug", "log-format": "json",
 	}
+	plain, err := load(t, "run")
+	if err != nil {
+		t.Fatal(err)
+	}
 	check := func(t *testing.T, k config.Key, source config.Source, args ...string) {
 		t.Helper()
 		c, err := load(t, "run", args...)
@@ -120,11 +134,7 @@ func TestEveryKeyFromEverySource(t *testing.T) {
 		if got := c.Text(k.Name); got != values[k.Name] || c.Origin(k.Name).Source != source {
 			t.Errorf("%s is %q from %v, want %q", k.Name, got, c.Origin(k.Name), values[k.Name])
 		}
-		d, err := load(t, "run")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if source != config.Environment && !fieldsDiffer(c, d) {
+		if !fieldsDiffer(c, plain) {
 			t.Errorf("setting %s changes no field", k.Name)
 		}
 	}
