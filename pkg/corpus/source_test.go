@@ -1,0 +1,188 @@
+package corpus_test
+
+import (
+	"bytes"
+	"compress/gzip" // not the one that the package reads with
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/flipmill/flipmill/pkg/corpus"
+	"github.com/flipmill/flipmill/pkg/puzzle"
+)
+
+// TestCompressed reads the same corpus plain, as gzip (also of several members)
+// and as zstd (also of several frames, also behind a skippable one).
+func TestCompressed(t *testing.T) {
+	text := strings.Repeat("01/10\n11/11\n", 50_000)
+	half := len(text) / 2
+	for name, stored := range map[string]string{
+		"plain":           text,
+		"gzip":            gzipped(text),
+		"gzip, members":   gzipped(text[:half+1]) + gzipped("") + gzipped(text[half+1:]),
+		"zstd":            zstded(text),
+		"zstd, frames":    zstded(text[:half+1]) + zstded(text[half+1:]),
+		"zstd, skippable": "\x5a\x2a\x4d\x18\x03\x00\x00\x00abc" + zstded(text),
+	} {
+		path := writeFile(t, "boards", stored)
+		c, err := corpus.Open([]string{path}, corpus.Options{}, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var rec corpus.Record
+		n := 0
+		for err = c.Next(&rec); err == nil; err = c.Next(&rec) {
+			n++
+			if want := []uint16{1, 2}; n%2 == 1 && !slices.Equal(rec.Board.Masks, want) || rec.Line != int64(n) {
+				t.Fatalf("%s: record %d: %s", name, n, show(&rec))
+			}
+		}
+		if err != io.EOF || n != 100_000 {
+			t.Errorf("%s: %d records, then %v", name, n, err)
+		}
+		if read, total := c.Progress(); read != int64(len(stored)) || total != read {
+			t.Errorf("%s: read %d of %d bytes, want %d", name, read, total, len(stored))
+		}
+	}
+}
+
+// TestDamaged: damaged compression is an error that names the file, wherever it
+// shows.
+func TestDamaged(t *testing.T) {
+	text := strings.Repeat("01/10\n", 100_000)
+	rng := rand.New(rand.NewPCG(3, 4))
+	noise := make([]byte, 1<<20) // does not compress, so that the damage is far behind the start
+	for i := range noise {
+		noise[i] = "01"[rng.IntN(2)]
+	}
+	for i := 4; i < len(noise); i += 5 {
+		noise[i] = '\n'
+	}
+	flip := func(s string) string {
+		b := []byte(s)
+		b[len(b)*3/4] ^= 0x55
+		return string(b)
+	}
+	for name, stored := range map[string]string{
+		"gzip, cut":      gzipped(text)[:200],
+		"gzip, flipped":  flip(gzipped(string(noise))),
+		"gzip, followed": gzipped(text) + "garbage",
+		"zstd, cut":      zstded(string(noise))[:50_000],
+		"zstd, flipped":  flip(zstded(string(noise))),
+	} {
+		path := writeFile(t, "damaged", stored)
+		opts := corpus.Options{Format: corpus.Lines, Size: puzzle.Size{Rows: 2, Cols: 2}}
+		c, err := corpus.Open([]string{path}, opts, nil)
+		n := 0
+		if err == nil {
+			var rec corpus.Record
+			for err = c.Next(&rec); err == nil; err = c.Next(&rec) {
+				n++
+			}
+			c.Close()
+		}
+		if err == nil || err == io.EOF || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %d records, then %v", name, n, err)
+		}
+	}
+}
+
+// TestSources: several files are one sequence, with the fingerprint that the
+// sha256sum tool prints.
+func TestSources(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{"a.txt": "\n01/10\nx\n", "empty.txt": "", "b.txt": "11/11"} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	paths := []string{"empty.txt", "a.txt", "b.txt"}
+	c, err := corpus.Open(paths, corpus.Options{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Format() != corpus.Lines {
+		t.Errorf("format %s", c.Format())
+	}
+	var got []string
+	var rec corpus.Record
+	for err = c.Next(&rec); err == nil; err = c.Next(&rec) {
+		got = append(got, rec.Source+": "+show(&rec))
+	}
+	want := []string{"a.txt: 2 2x2 0110", "a.txt: 3 unknown_symbol line 3, column 1: 'x' is not a cell, want 1 (1) or 0 (0)", "b.txt: 1 2x2 1111"}
+	if err != io.EOF || !slices.Equal(got, want) {
+		t.Errorf("records %q, then %v", got, err)
+	}
+	sources := []corpus.Source{ // printed by sha256sum
+		{Name: "empty.txt", Bytes: 0, SHA256: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+		{Name: "a.txt", Bytes: 9, SHA256: "159e11ca51884dd402caaf85fb3781315354a6d842e61449d5845ca9f7735193"},
+		{Name: "b.txt", Bytes: 5, SHA256: "f391e17dfcff5b8c1566cca3bdf54580b5adb79454cff80916a234e12dba8d03"},
+	}
+	if !slices.Equal(c.Sources(), sources) {
+		t.Errorf("sources %v", c.Sources())
+	}
+	if print, err := corpus.Fingerprint(paths); err != nil || !slices.Equal(print, sources) {
+		t.Errorf("fingerprint %v, %v", print, err)
+	}
+	if sum := corpus.Sum(sources); sum != "52ef9ae79c48266158fe9f1eeeb957ac6d476cd4335dcab39b168599c3262c23" { // sha256sum empty.txt a.txt b.txt | sha256sum
+		t.Errorf("sum %s", sum)
+	}
+	for _, path := range []string{corpus.Stdin, os.DevNull} {
+		if _, err := corpus.Fingerprint([]string{"a.txt", path}); !errors.Is(err, corpus.ErrOnce) {
+			t.Errorf("fingerprint of %s: %v", path, err)
+		}
+	}
+}
+
+func TestStdin(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		io.WriteString(w, "01/10\n")
+		w.Close()
+	}()
+	file := writeFile(t, "b.txt", "11/11\n")
+	c, err := corpus.Open([]string{corpus.Stdin, file}, corpus.Options{}, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rec corpus.Record
+	for _, want := range []string{"- 1 2x2 0110", file + " 1 2x2 1111"} {
+		if err := c.Next(&rec); err != nil || rec.Source+" "+show(&rec) != want {
+			t.Errorf("%s %s, %v, want %s", rec.Source, show(&rec), err, want)
+		}
+	}
+	if err := c.Next(&rec); err != io.EOF {
+		t.Errorf("after the last record: %v", err)
+	}
+	if read, total := c.Progress(); read != 12 || total != 0 {
+		t.Errorf("read %d of %d bytes, want 12 of unknown", read, total)
+	}
+}
+
+func gzipped(text string) string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	io.WriteString(z, text)
+	z.Close()
+	return b.String()
+}
+
+func zstded(text string) string {
+	var b bytes.Buffer
+	z, err := zstd.NewWriter(&b, zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true))
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	io.WriteString(z, text)
+	z.Close()
+	return b.String()
+}
