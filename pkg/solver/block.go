@@ -36,7 +36,7 @@ type block struct {
 	weights [lowPatterns]uint16 // the search's
 }
 
-// load fills the block with the boards from lo on.
+// load fills the block with the boards from lo on, all impossible as yet.
 func (b *block) load(dst *puzzle.Answers, boards puzzle.Run, lo int) {
 	hi := min(lo+b.stride, boards.Count)
 	b.n = hi - lo
@@ -45,6 +45,11 @@ func (b *block) load(dst *puzzle.Answers, boards puzzle.Run, lo int) {
 	}
 	b.status, b.moves = dst.Status[lo:hi], dst.MinMoves[lo:hi]
 	b.count, b.reached = dst.OptimalCount[lo:hi], dst.Reached[lo:hi]
+	clear(b.moves)
+	clear(b.count)
+	for i := range b.status {
+		b.status[i], b.reached[i] = puzzle.Impossible, puzzle.Zero
+	}
 }
 
 // store copies the block's solutions to the answers from lo on.
@@ -56,15 +61,21 @@ func (b *block) store(dst *puzzle.Answers, lo int) {
 }
 
 // answer records how board i was answered, all but the solution.
-func (b *block) answer(i int, status puzzle.Status, moves int, count int64, reached puzzle.Target) {
-	b.status[i], b.moves[i], b.count[i], b.reached[i] = status, int32(moves), count, reached
+func (b *block) answer(i int, status puzzle.Status, f found, reached puzzle.Target) {
+	b.status[i], b.moves[i], b.count[i], b.reached[i] = status, int32(f.moves), f.count, reached
 }
 
-// impossible records that board i has no solution.
-func (b *block) impossible(i, lines int) {
-	b.answer(i, puzzle.Impossible, 0, 0, puzzle.Zero)
+// blank sets all cells of board i to 0, the solution of impossible boards.
+func (b *block) blank(i, lines int) {
 	for k := i; k < lines*b.stride; k += b.stride {
 		b.masks[k] = 0
+	}
+}
+
+// fill sets the cells of all boards to 1.
+func (b *block) fill(lines, width int) {
+	for k := range b.masks[:lines*b.stride] {
+		b.masks[k] = 1<<width - 1
 	}
 }
 

@@ -67,9 +67,7 @@ func newChase(rule puzzle.Rule, size puzzle.Size, limit int64) *chase {
 	c.quiet = newQuiet(y, patterns, limit)
 
 	ones := block{stride: 4, n: 1}
-	for l := range c.lines {
-		ones.masks[l*ones.stride] = 1<<width - 1
-	}
+	ones.fill(c.lines, width)
 	c.project(&ones)
 	c.onesFail = ones.fail[0]
 	y.pack(ones.x[:], &ones, 0)
@@ -121,10 +119,13 @@ func (c *chase) solve(b *block, target puzzle.Target) {
 	}
 	for i := range b.n {
 		zero, one := b.fail[i] == 0, b.fail[i] == c.onesFail
-		if zero || one {
-			c.quiet.pack(b.x[:], b, i)
+		if !zero && !one {
+			b.blank(i, c.lines)
+			continue
 		}
+		c.quiet.pack(b.x[:], b, i)
 		c.quiet.answer(b, i, target, zero, one)
+		c.quiet.unpack(b, i, b.x[:])
 	}
 }
 

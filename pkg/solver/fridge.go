@@ -58,8 +58,7 @@ func newFridge(size puzzle.Size) *fridge {
 // solution is what the fridge kernel finds for one board; moves is -1 where
 // there is none.
 type solution struct {
-	moves   int
-	count   int64
+	found
 	presses [puzzle.MaxLines]uint16
 }
 
@@ -85,10 +84,10 @@ func (f *fridge) solve(b *block, target puzzle.Target) {
 			best, reached = &one, puzzle.One
 		}
 		if best.moves < 0 {
-			b.impossible(i, lines)
+			b.blank(i, lines)
 			continue
 		}
-		b.answer(i, puzzle.Solved, best.moves, best.count, reached)
+		b.answer(i, puzzle.Solved, best.found, reached)
 		for l, m := range best.presses[:lines] {
 			b.masks[l*b.stride+i] = m
 		}
@@ -132,14 +131,14 @@ func (f *fridge) find(s *solution) {
 		for l := range x {
 			x[l] ^= p.cells ^ -p.lines[0]&full
 		}
-		s.moves, s.count = chooseLines(x, f.size.Width(), p.lines[0])
+		s.found = chooseLines(x, f.size.Width(), p.lines[0])
 	case oddLines:
 		for l := range x {
 			x[l] ^= -(p.lines[l] ^ p.cells&1) & full
 		}
-		s.moves, s.count = chooseCells(x, f.size.Width(), p.cells&1)
+		s.found = chooseCells(x, f.size.Width(), p.cells&1)
 	default:
-		s.moves, s.count = 0, 1
+		s.found = found{count: 1}
 		for l := range x {
 			x[l] ^= p.cells ^ -p.lines[l]&full
 			s.moves += bits.OnesCount16(x[l])
@@ -178,8 +177,9 @@ func (r *repair) offer(at, cost int, begins bool) {
 
 // chooseLines inverts lines of x, in number of the given parity, so that the
 // presses are fewest and the solution the least of these. The width is odd.
-func chooseLines(x []uint16, width int, parity uint16) (moves int, count int64) {
+func chooseLines(x []uint16, width int, parity uint16) found {
 	full := uint16(1)<<width - 1
+	moves := 0
 	var r repair
 	for l, m := range x {
 		n := bits.OnesCount16(m)
@@ -190,15 +190,16 @@ func chooseLines(x []uint16, width int, parity uint16) (moves int, count int64) 
 		r.offer(l, width-2*n, x[l]>>(width-1) != 0)
 	}
 	if parity == 0 {
-		return moves, 1
+		return found{moves, 1}
 	}
 	x[r.at] ^= full
-	return moves + r.cost, r.count
+	return found{moves + r.cost, r.count}
 }
 
 // chooseCells is chooseLines for cells: it inverts cell c of all lines, which
 // are odd in number.
-func chooseCells(x []uint16, width int, parity uint16) (moves int, count int64) {
+func chooseCells(x []uint16, width int, parity uint16) found {
+	moves := 0
 	var r repair
 	var invert uint16
 	for c := width - 1; c >= 0; c-- {
@@ -214,13 +215,13 @@ func chooseCells(x []uint16, width int, parity uint16) (moves int, count int64) 
 		moves += n
 		r.offer(c, len(x)-2*n, begins)
 	}
-	count = 1
+	f := found{moves, 1}
 	if parity != 0 {
 		invert ^= 1 << r.at
-		moves, count = moves+r.cost, r.count
+		f = found{moves + r.cost, r.count}
 	}
 	for l := range x {
 		x[l] ^= invert
 	}
-	return moves, count
+	return f
 }

@@ -50,10 +50,9 @@ type game struct {
 	delta [puzzle.MaxWidth][puzzle.MaxLines / 16]uint64 // what setting q(c) adds to counts
 	count [puzzle.MaxLines / 16]uint64                  // presses of each line, biased
 
-	best    int
-	optimal int64
-	least   [puzzle.MaxLines]uint16
-	trial   [puzzle.MaxLines]uint16
+	best  found
+	least [puzzle.MaxLines]uint16
+	trial [puzzle.MaxLines]uint16
 }
 
 // find replaces the board in s.presses by its solution.
@@ -62,7 +61,7 @@ func (g *gale) find(s *solution, beta uint16) {
 	play.gale, play.beta = g, beta
 	play.start(s)
 	play.run()
-	s.moves, s.count = play.best, play.optimal
+	s.found = play.best
 	if g.turned {
 		turn(s.presses[:g.width], play.least[:g.lines], g.lines)
 	} else {
@@ -94,7 +93,7 @@ func (p *game) start(s *solution) {
 			p.delta[c][word] += (1 - 2*uint64(m>>c&1)) << shift // +1, or -1 for a cell that is set
 		}
 	}
-	p.best = p.lines*p.width + 1
+	p.best.moves = p.lines*p.width + 1
 }
 
 // run tries every q. Sums of nibbles carry into each other only on the way: a
@@ -115,7 +114,7 @@ func (p *game) run() {
 		sum = sum&0x00ff_00ff_00ff_00ff + sum>>8&0x00ff_00ff_00ff_00ff
 		moves := int(sum*0x0001_0001_0001_0001>>48) - constant
 		odd := (inverted ^ int(p.beta)) & 1 // Σp is wrong: a line must be inverted back, which costs at least 1
-		if moves+odd <= p.best {
+		if moves+odd <= p.best.moves {
 			p.consider(q)
 		}
 		if step == 1<<(p.width-1) {
@@ -147,13 +146,13 @@ func (p *game) consider(q uint16) {
 	for l, m := range p.board[:p.lines] {
 		x[l] = m ^ q
 	}
-	moves, count := chooseLines(x, p.width, p.beta)
+	f := chooseLines(x, p.width, p.beta)
 	switch {
-	case moves < p.best:
-		p.best, p.optimal = moves, count
+	case f.moves < p.best.moves:
+		p.best = f
 		copy(p.least[:], x)
-	case moves == p.best:
-		p.optimal += count
+	case f.moves == p.best.moves:
+		p.best.count += f.count
 		if p.less(x, p.least[:p.lines]) {
 			copy(p.least[:], x)
 		}

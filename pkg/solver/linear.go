@@ -7,28 +7,29 @@ import "github.com/flipmill/flipmill/pkg/puzzle"
 //
 // Source: Anderson and Feil, Turning Lights Out with Linear Algebra (1998).
 // Idea: one elimination per rule and size gives, for each cell, the presses it
-// contributes to the solution, and the consistency checks it takes part in. Tables
-// hold the sums of these for every value of a few adjacent cells, so that a board
-// costs one lookup per group of cells. Complexity: cells/bits lookups of
-// words each; the elimination is cubic in the cells. Precondition: none.
+// contributes to the solution, and the consistency checks it takes part in.
+// Tables hold the sums of these for every value of a piece of a line, so that a
+// board costs one lookup for each piece. Complexity: lookups × words of a packed
+// board; the elimination is cubic in the cells. Precondition: none.
 type linear struct {
 	quiet    *quiet
-	group    int      // cells looked up at once
-	groups   []place  // where each group is in a packed board
-	row      int      // words in a table entry: a packed board, with the checks above and behind
-	table    []uint64 // entry of group g and value v at (g<<group+v)*row
+	bits     int      // most cells in a piece
+	pieces   []piece  //
+	row      int      // words in a table entry: packed presses, and the checks above or behind them
+	table    []uint64 // entry of piece p and value v at (p<<bits+v)*row
 	onesTail []uint64 // the words with checks, for the all-1 board
 }
 
-// place is a group's word and lowest bit.
-type place struct {
-	word, shift int
+// piece is a part of a line: its line and lowest bit.
+type piece struct {
+	line, shift int
 }
 
-// Bits in a group: bytes while all tables stay below 400 KB, nibbles beyond (16 MB at 256×16).
+// Cells in a piece: a byte while the tables of 16×16 stay at 400 KB, a nibble
+// beyond (16 MB at 256×16).
 const (
-	smallGroup    = 8
-	largeGroup    = 4
+	smallBits     = 8
+	largeBits     = 4
 	smallMaxWords = 4
 )
 
@@ -42,18 +43,16 @@ func newLinear(rule puzzle.Rule, size puzzle.Size, limit int64) *linear {
 	for _, v := range columns[rank:] {
 		patterns = append(patterns, v.presses)
 	}
-	k := &linear{quiet: newQuiet(y, patterns, limit), group: smallGroup}
+	k := &linear{quiet: newQuiet(y, patterns, limit), bits: smallBits}
 	if y.words > smallMaxWords {
-		k.group = largeGroup
+		k.bits = largeBits
 	}
 	k.fillTable(k.contributions(columns[:rank], pivots))
 
-	ones := make([]uint64, y.words)
-	for _, p := range y.order {
-		toggle(ones, p)
-	}
+	ones := block{stride: 4, n: 1}
+	ones.fill(y.lines, y.width)
 	out := make([]uint64, k.row)
-	k.lookUp(out, ones)
+	k.lookUp(out, &ones, 0)
 	k.onesTail = append(k.onesTail, out[y.words-1:]...)
 	k.quiet.setOnes(k.presses(out))
 	return k
@@ -109,6 +108,7 @@ func (k *linear) contributions(columns []vector, pivots []int) [][]uint64 {
 	}
 	for i, p := range pivots {
 		copy(single[p], columns[i].presses)
+		k.quiet.normalise(single[p][:y.words])
 		for j, cell := range loose {
 			if bit(columns[i].cells, cell) {
 				toggle(single[p], base+j)
@@ -118,22 +118,20 @@ func (k *linear) contributions(columns []vector, pivots []int) [][]uint64 {
 	return single
 }
 
-// fillTable makes the tables from the entries of single cells, nil where there
-// is no cell.
+// fillTable makes the tables from the entries of single cells.
 func (k *linear) fillTable(single [][]uint64) {
-	for p := 0; p < len(single); p += k.group {
-		if single[p] == nil {
-			continue // unused bits are at the top of a word
-		}
-		k.groups = append(k.groups, place{p / 64, p % 64})
-		start := len(k.table)
-		k.table = append(k.table, make([]uint64, k.row<<k.group)...)
-		entry := func(v int) []uint64 { return k.table[start+v*k.row:][:k.row] }
-		for v := 1; v < 1<<k.group; v++ {
-			low := v & -v
-			copy(entry(v), entry(v^low))
-			if s := single[p+trailing(low)]; s != nil {
-				add(entry(v), s)
+	y := &k.quiet.layout
+	for line := range y.lines {
+		lowest := y.position(line, y.width-1)
+		for shift := 0; shift < y.width; shift += k.bits {
+			k.pieces = append(k.pieces, piece{line, shift})
+			start := len(k.table)
+			k.table = append(k.table, make([]uint64, k.row<<k.bits)...)
+			entry := func(v int) []uint64 { return k.table[start+v*k.row:][:k.row] }
+			for v := 1; v < 1<<min(k.bits, y.width-shift); v++ {
+				low := v & -v
+				copy(entry(v), entry(v^low))
+				add(entry(v), single[lowest+shift+trailing(low)])
 			}
 		}
 	}
@@ -141,32 +139,32 @@ func (k *linear) fillTable(single [][]uint64) {
 
 // solve answers the boards of the block.
 func (k *linear) solve(b *block, target puzzle.Target) {
+	if k.row == 1 {
+		k.solveWords(b, target)
+		return
+	}
 	var wide [2 * maxWords]uint64 // checks may take as many words as the board
 	out := wide[:k.row]
 	for i := range b.n {
-		k.quiet.pack(b.x[:], b, i)
-		k.lookUp(out, b.x[:k.quiet.words])
+		k.lookUp(out, b, i)
 		zero, one := k.solvable(out)
+		if !zero && !one {
+			b.blank(i, k.quiet.lines)
+			continue
+		}
 		copy(b.x[:], k.presses(out))
 		k.quiet.answer(b, i, target, zero, one)
+		k.quiet.unpack(b, i, b.x[:])
 	}
 }
 
-// lookUp sets out to the presses and failing checks of a packed board.
-func (k *linear) lookUp(out, board []uint64) {
-	mask := uint64(1)<<k.group - 1
-	if len(out) == 1 {
-		var sum uint64
-		for g, at := range k.groups {
-			sum ^= k.table[uint64(g)<<k.group|board[at.word]>>(at.shift&63)&mask]
-		}
-		out[0] = sum
-		return
-	}
+// lookUp sets out to the presses and failing checks of board i.
+func (k *linear) lookUp(out []uint64, b *block, i int) {
+	mask := 1<<k.bits - 1
 	clear(out)
-	for g, at := range k.groups {
-		v := board[at.word] >> (at.shift & 63) & mask
-		add(out, k.table[(uint64(g)<<k.group|v)*uint64(k.row):])
+	for p, at := range k.pieces {
+		v := int(b.masks[at.line*b.stride+i]>>(at.shift&15)) & mask
+		add(out, k.table[(p<<(k.bits&15)|v)*k.row:])
 	}
 }
 
