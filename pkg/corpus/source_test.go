@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -89,6 +90,31 @@ func TestDamaged(t *testing.T) {
 		}
 		if err == nil || err == io.EOF || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %d records, then %v", name, n, err)
+		}
+	}
+}
+
+// TestSourceFails lets a source fail behind each of its bytes: the error comes
+// out, and no record is made of what was cut off.
+func TestSourceFails(t *testing.T) {
+	boom := errors.New("boom")
+	for format, text := range map[string]string{
+		corpus.Auto:   "\n\n01/10\n11/00\n",
+		corpus.Lines:  "01/10\n11/0\n00000000000000\n11/11\n",
+		corpus.Blocks: "01\n10\n\n11\n0\n\n11\n11\n\n",
+		corpus.Grid:   "2 2\n0 1\n1 0\nx\n3\n1 1\n1\n",
+	} {
+		opts := corpus.Options{Format: format, MaxLine: 10}
+		whole, _, err := readAll(t, strings.NewReader(text), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range len(text) {
+			in := io.MultiReader(strings.NewReader(text[:k]), iotest.ErrReader(boom))
+			shown, _, err := readAll(t, in, opts)
+			if !errors.Is(err, boom) || len(shown) > len(whole) || !slices.Equal(shown, whole[:len(shown)]) {
+				t.Errorf("%s, %q: %q, %v", format, text[:k], shown, err)
+			}
 		}
 	}
 }
