@@ -79,6 +79,15 @@ func (l *Ledger) Part(number int64) (Part, bool) {
 	return l.Parts[i], true
 }
 
+// Add enters a committed part, in order. A part that is there already stays as
+// it is.
+func (l *Ledger) Add(p Part) {
+	i := sort.Search(len(l.Parts), func(i int) bool { return l.Parts[i].Number >= p.Number })
+	if i == len(l.Parts) || l.Parts[i].Number != p.Number {
+		l.Parts = slices.Insert(l.Parts, i, p)
+	}
+}
+
 // AppendLedger appends the bytes of l to dst.
 func AppendLedger(dst []byte, l *Ledger) ([]byte, error) {
 	numbers := make([]int64, len(l.Parts))

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/flipmill/flipmill/aggregator"
+	"github.com/flipmill/flipmill/pkg/corpus"
+	"github.com/flipmill/flipmill/pkg/puzzle"
+	"github.com/flipmill/flipmill/pkg/queue"
+	"github.com/flipmill/flipmill/pkg/wire"
+	"github.com/flipmill/flipmill/producer"
+	"github.com/flipmill/flipmill/worker"
+)
+
+// pipeline is one job with all three roles in this process, around a broker
+// that nobody else can reach.
+type pipeline struct {
+	output  string
+	job     string
+	spec    puzzle.Spec
+	workers int
+	window  int
+	puzzles *corpus.Corpus
+	log     *slog.Logger
+}
+
+// run drives the job to its end. The broker's store is a fresh one each time:
+// what an interrupted run has committed is in the dataset's files, and the rest
+// is driven again. The store's lock keeps a second run of the same job away.
+//
+// When drain ends, the roles put down what they hold; when abort ends, run
+// leaves without waiting for them.
+func (p *pipeline) run(drain, abort context.Context, progress io.Writer, mode string) (err error) {
+	store := filepath.Join(p.output, ".tmp", p.job+".nats")
+	server, err := queue.StartServer(queue.ServerOptions{StoreDir: store, Fresh: true})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		server.Close()
+		err = errors.Join(err, os.RemoveAll(store))
+	}()
+	conn, err := queue.Connect(drain, queue.Options{Server: server, Name: "flipmill run", Log: p.log})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := conn.Setup(drain, queue.Limits{}); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- p.roles(drain, conn, progress, mode) }()
+	select {
+	case err = <-ended:
+	case <-abort.Done():
+	}
+	if drain.Err() != nil {
+		return context.Cause(drain)
+	}
+	return err
+}
+
+// errDone stops the roles when the job has come to its end.
+var errDone = errors.New("job done")
+
+// roles runs producer, worker and aggregator until the job is done or one of
+// them fails.
+func (p *pipeline) roles(ctx context.Context, conn *queue.Conn, progress io.Writer, mode string) error {
+	m := &meter{read: p.puzzles.Progress}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		return aggregator.Run(ctx, conn, aggregator.Options{
+			Output:   p.output,
+			Received: func(_ string, received wire.Count) { m.solved.Store(received.Records) },
+			Log:      p.log,
+		})
+	})
+	group.Go(func() error { return worker.Run(ctx, ctx, conn, worker.Options{Slots: p.workers, Log: p.log}) })
+	group.Go(func() error {
+		err := producer.Run(ctx, conn, p.puzzles, producer.Options{
+			Job: p.job, Spec: p.spec, Window: p.window, Published: m.published.Store, Log: p.log,
+		})
+		if err != nil {
+			return err
+		}
+		return p.awaitEnd(ctx, conn)
+	})
+	group.Go(func() error {
+		showProgress(ctx, progress, mode, m)
+		return nil
+	})
+	err := group.Wait()
+	if errors.Is(err, errDone) {
+		return nil
+	}
+	if errors.Is(err, producer.ErrJobFailed) {
+		return withCode(exitJobFailed, err)
+	}
+	return err
+}
+
+// awaitEnd follows the ledger until the job has ended.
+func (p *pipeline) awaitEnd(ctx context.Context, conn *queue.Conn) error {
+	for ledger, err := range conn.WatchLedger(ctx, p.job) {
+		switch {
+		case err != nil:
+			return err
+		case ledger.State == wire.Done:
+			return errDone
+		case ledger.State == wire.Failed:
+			return fmt.Errorf("%w: %s", producer.ErrJobFailed, ledger.Reason)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flipmill/flipmill/pkg/config"
+	"github.com/flipmill/flipmill/pkg/corpus"
+	"github.com/flipmill/flipmill/pkg/daemon"
+	"github.com/flipmill/flipmill/pkg/dataset"
+	"github.com/flipmill/flipmill/pkg/puzzle"
+)
+
+func newRun() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "run CORPUS...",
+		Short: "Solve a corpus into a Parquet dataset, all in this process",
+		Long: `Starts an embedded NATS server, a producer, workers and the aggregator in this
+process, solves every board of the corpus, and leaves a dataset in
+OUTPUT/job=JOB. A CORPUS is a file, plain or compressed with gzip or zstd, or -
+for standard input. Records that cannot be read go to the rejects table.
+
+An interrupted run keeps what it has committed: the same command finishes it.`,
+		Example: `  flipmill run examples/boards-5x5.txt --size 5x5
+  flipmill run examples/fridge.txt --preset fridge -o datasets --job fridges
+  zstdcat huge.txt.zst | flipmill run - --size 8x8 --rule king --json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return withCode(exitUsage, errors.New("run: want at least one CORPUS file, or - for standard input"))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := config.Load(cmd.Flags())
+			if err != nil {
+				return withCode(exitConfig, err)
+			}
+			r := &runner{c: c, paths: args, stdin: cmd.InOrStdin(), stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
+			return r.run(cmd.Context())
+		},
+	}
+	config.Flags(cmd)
+	return cmd
+}
+
+// runner carries one run from its configuration to its summary.
+type runner struct {
+	c              *config.Config
+	paths          []string
+	stdin          io.Reader
+	stdout, stderr io.Writer
+
+	job  string
+	spec puzzle.Spec
+	dir  *dataset.Dir
+}
+
+func (r *runner) run(ctx context.Context) error {
+	if err := r.prepare(); err != nil {
+		return err
+	}
+	finished, err := r.finished()
+	if err != nil {
+		return err
+	}
+	if !finished {
+		if err := r.solve(ctx); err != nil {
+			return err
+		}
+	}
+	s, err := summarize(r.dir.Path())
+	if err != nil {
+		return err
+	}
+	if err := s.print(r.stdout, r.c.JSON); err != nil {
+		return err
+	}
+	if r.c.Strict && s.Rejected > 0 {
+		return withCode(exitRejects, fmt.Errorf("%d records were rejected", s.Rejected))
+	}
+	return nil
+}
+
+// prepare names the job and opens its folder, which need not exist yet.
+func (r *runner) prepare() (err error) {
+	r.spec = r.c.Spec
+	if r.spec.Columns == nil {
+		r.spec.Columns = dataset.Columns()
+	}
+	if err := dataset.CheckSpec(r.spec); err != nil {
+		return withCode(exitConfig, err)
+	}
+	if r.job = r.c.Job; r.job == "" {
+		r.job = jobName(r.paths)
+	}
+	r.dir, err = dataset.Open(r.c.Output, r.job, r.spec)
+	return err
+}
+
+// finished reports whether the dataset is there already. A finished dataset of
+// another corpus or other options is an error.
+func (r *runner) finished() (bool, error) {
+	finished, err := dataset.Finished(r.dir.Path())
+	if err != nil || !finished {
+		return false, err
+	}
+	manifest, err := dataset.ReadManifest(r.dir.Path())
+	if err != nil {
+		return false, err
+	}
+	sources, err := corpus.Fingerprint(r.paths)
+	if errors.Is(err, corpus.ErrOnce) {
+		return false, fmt.Errorf("%s is finished, and standard input cannot be compared with its corpus; name another --job", r.dir.Path())
+	}
+	if err != nil {
+		return false, err
+	}
+	if got := corpus.Sum(sources); got != manifest.Input.CorpusSHA256 {
+		return false, fmt.Errorf("%s holds the dataset of another corpus (sha256 %.12s, now %.12s); name another --job or remove it", r.dir.Path(), manifest.Input.CorpusSHA256, got)
+	}
+	fmt.Fprintf(r.stderr, "%s is complete already\n", r.dir.Path())
+	return true, nil
+}
+
+// solve runs the pipeline until the dataset is complete.
+func (r *runner) solve(ctx context.Context) error {
+	puzzles, err := corpus.Open(r.paths, corpusOptions(r.c), r.stdin)
+	if err != nil {
+		return err
+	}
+	defer puzzles.Close()
+	drain, abort, stop := daemon.Context(ctx, r.c.StopTimeout)
+	defer stop()
+	p := &pipeline{
+		output:  r.c.Output,
+		job:     r.job,
+		spec:    r.spec,
+		workers: r.c.Workers,
+		window:  r.c.Window,
+		puzzles: puzzles,
+		log:     daemon.NewLogger(r.stderr, r.c.LogFormat, r.c.LogLevel),
+	}
+	if p.workers == 0 {
+		p.workers = runtime.GOMAXPROCS(0)
+	}
+	err = p.run(drain, abort, r.stderr, r.c.Progress)
+	if signal, ok := errors.AsType[daemon.Signal](err); ok {
+		return withCode(code(signal.ExitCode()), fmt.Errorf("%w: committed parts are kept in %s; the same command finishes the rest", signal, r.dir.Path()))
+	}
+	return err
+}
+
+// corpusOptions says how the corpus is written.
+func corpusOptions(c *config.Config) corpus.Options {
+	return corpus.Options{Format: c.Spec.Format, Size: c.Spec.Size, Symbols: c.Spec.Symbols, MaxLine: c.MaxLine}
+}
+
+// jobName names a job after its corpus: the same files always give the same name.
+func jobName(paths []string) string {
+	name := filepath.Base(paths[0])
+	if paths[0] == corpus.Stdin {
+		name = "stdin"
+	}
+	name, _, _ = strings.Cut(name, ".")
+	name = regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(name), "-")
+	name = strings.Trim(name, "-")
+	if name == "" || name[0] < 'a' {
+		name = "job-" + name
+	}
+	if n := len(paths) - 1; n > 0 {
+		name = fmt.Sprintf("%.40s-and-%d-more", name, n)
+	}
+	return strings.Trim(name[:min(len(name), 63)], "-")
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/flipmill/flipmill/pkg/dataset"
+)
+
+// summary is what a person wants to know of a finished dataset.
+type summary struct {
+	Job     string   `json:"job"`
+	Dataset string   `json:"dataset"` // folder
+	Files   []string `json:"files"`   // patterns of the data files
+	Records int64    `json:"records"`
+	dataset.Counts
+	Query string `json:"query"` // a shell line that reads the results
+}
+
+func summarize(path string) (*summary, error) {
+	m, err := dataset.ReadManifest(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &summary{Job: m.Job, Dataset: path, Records: m.Input.Records, Counts: m.Counts}
+	for _, table := range []string{"results", "rejects", "stats"} {
+		s.Files = append(s.Files, filepath.Join(path, table, "*.parquet"))
+	}
+	s.Query = fmt.Sprintf(`duckdb -c "SELECT status, min_moves, count(*) AS boards FROM '%s' GROUP BY ALL ORDER BY ALL"`, s.Files[0])
+	if !slices.Contains(m.Spec.Columns, "status") || !slices.Contains(m.Spec.Columns, "min_moves") {
+		s.Query = fmt.Sprintf(`duckdb -c "FROM '%s' LIMIT 10"`, s.Files[0])
+	}
+	return s, nil
+}
+
+// print writes the summary for people, or as JSON.
+func (s *summary) print(w io.Writer, asJSON bool) error {
+	var text []byte
+	if asJSON {
+		var err error
+		if text, err = json.MarshalIndent(s, "", "  "); err != nil {
+			return fmt.Errorf("write the summary: %w", err)
+		}
+		text = append(text, '\n')
+	} else {
+		text = s.text()
+	}
+	if _, err := w.Write(text); err != nil {
+		return fmt.Errorf("write the summary: %w", err)
+	}
+	return nil
+}
+
+func (s *summary) text() []byte {
+	var b strings.Builder
+	count := func(name string, n int64) {
+		fmt.Fprintf(&b, "%-12s %15s", name, thousands(n))
+		if s.Records > 0 && name != "records" {
+			fmt.Fprintf(&b, "  %6.2f%%", 100*float64(n)/float64(s.Records))
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "%-12s %15s\n", "job", s.Job)
+	count("records", s.Records)
+	count("solved", s.Solved)
+	count("impossible", s.Impossible)
+	if s.Unproven > 0 {
+		count("unproven", s.Unproven)
+	}
+	count("rejected", s.Rejected)
+	for _, reason := range slices.Sorted(maps.Keys(s.Reasons)) {
+		fmt.Fprintf(&b, "  %-18s %7s\n", reason, thousands(s.Reasons[reason]))
+	}
+	if s.Solved > 0 {
+		b.WriteString("\nmin_moves          boards\n")
+		s.bars(&b)
+	}
+	fmt.Fprintf(&b, "\ndataset  %s\n", s.Dataset)
+	for _, pattern := range s.Files {
+		fmt.Fprintf(&b, "         %s\n", pattern)
+	}
+	fmt.Fprintf(&b, "query    %s\n", s.Query)
+	return []byte(b.String())
+}
+
+// barWidth is the length in characters of the histogram's longest bar.
+const barWidth = 40
+
+// bars draws the min_moves histogram.
+func (s *summary) bars(b *strings.Builder) {
+	most := slices.Max(s.Histogram)
+	for moves, boards := range s.Histogram {
+		if boards == 0 {
+			continue
+		}
+		bar := strings.Repeat("█", int((boards*barWidth+most-1)/most))
+		fmt.Fprintf(b, "%9d %15s  %s\n", moves, thousands(boards), bar)
+	}
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flipmill/flipmill/pkg/config"
+	"github.com/flipmill/flipmill/pkg/dataset"
+)
+
+func newVerify() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "verify DATASET",
+		Short: "Prove from its files that a dataset is complete and right",
+		Long: `Reads every byte of a dataset (the folder job=ID) and recomputes what it claims:
+sizes and checksums, each puzzle_index exactly once, every solution applied to
+its board, the statistics, the manifest. Names the rows of whatever is missing,
+doubled or altered.`,
+		Example: `  flipmill verify out/job=boards-5x5`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return withCode(exitUsage, errors.New("verify: want one DATASET folder, such as out/job=boards-5x5"))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := config.Load(cmd.Flags())
+			if err != nil {
+				return withCode(exitConfig, err)
+			}
+			report, err := dataset.Verify(args[0])
+			if err != nil {
+				return err
+			}
+			if err := printReport(cmd.OutOrStdout(), report, c.JSON); err != nil {
+				return fmt.Errorf("write the report: %w", err)
+			}
+			if n := len(report.Problems); n > 0 {
+				return withCode(exitVerifyFailed, fmt.Errorf("%s: %d problems", args[0], n))
+			}
+			return nil
+		},
+	}
+	config.Flags(cmd)
+	return cmd
+}
+
+func printReport(w io.Writer, report *dataset.Report, asJSON bool) error {
+	if asJSON {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		return enc.Encode(report)
+	}
+	for _, p := range report.Problems {
+		if _, err := fmt.Fprintln(w, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,237 @@
+// Package producer drives a corpus: it cuts the records into numbered chunks
+// and publishes them, in order, as tasks.
+//
+// Terms: a chunk is up to 65,536 consecutive records, a part is PartChunks
+// consecutive chunks; where they end is a function of the corpus and the spec.
+// The window is how many parts, counted from the oldest one that is not
+// committed, may be on their way.
+//
+//	err := producer.Run(ctx, conn, corpus, producer.Options{Job: "levels", Spec: spec, Window: 2})
+//
+// Invariants:
+//   - A chunk is published only while its part is inside the window, so neither
+//     queue can fill up with parts that wait for a missing chunk.
+//   - A chunk of a committed part is not published. Its digest, made again from
+//     the corpus, must be the committed one: a corpus that has changed is an
+//     error, never a mixture.
+//   - A job is sealed with its totals only after all its chunks are stored.
+//
+// Run belongs to one goroutine; what it starts has ended when it returns.
+package producer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+
+	"github.com/flipmill/flipmill/pkg/corpus"
+	"github.com/flipmill/flipmill/pkg/puzzle"
+	"github.com/flipmill/flipmill/pkg/queue"
+	"github.com/flipmill/flipmill/pkg/wire"
+)
+
+// Errors that end a job.
+var (
+	// ErrJobFailed says that the aggregator has given the job up.
+	ErrJobFailed = errors.New("job failed")
+	// ErrOtherCorpus says that committed parts come from another corpus.
+	ErrOtherCorpus = errors.New("committed parts were made from another corpus")
+)
+
+// Options says what to drive and how. Job, Spec and Window are required.
+type Options struct {
+	Job       string
+	Spec      puzzle.Spec
+	Window    int                 // parts on their way at once
+	Lane      queue.Lane          // empty means queue.Normal
+	Published func(records int64) // told the number of records handed over so far; may be nil
+	Log       *slog.Logger        // nil means no logs
+}
+
+// Run creates the job, drives the corpus to its end and seals the job. It waits
+// for an aggregator to take the job up before it publishes, because only the
+// aggregator knows which parts are committed.
+func Run(ctx context.Context, conn *queue.Conn, c *corpus.Corpus, opts Options) error {
+	p := &producer{conn: conn, opts: opts}
+	if p.opts.Lane == "" {
+		p.opts.Lane = queue.Normal
+	}
+	if p.opts.Log == nil {
+		p.opts.Log = slog.New(slog.DiscardHandler)
+	}
+	if err := p.run(ctx, c); err != nil {
+		return fmt.Errorf("drive job %s: %w", opts.Job, err)
+	}
+	return nil
+}
+
+// maxUnderWay bounds the tasks, in bytes, that are sent and not yet stored.
+const maxUnderWay = 4 << 20
+
+// producer drives one corpus. Its fields are owned by the goroutine of run.
+type producer struct {
+	conn    *queue.Conn
+	opts    Options
+	epoch  uint32
+	tasks  *queue.Publisher
+	next   func() (*wire.Ledger, error, bool) // waits for the next ledger
+	ledger *wire.Ledger                       // the latest one
+
+	chunks  int64
+	records int64
+
+	// The part being handed over, if it was committed when its first chunk came:
+	// its chunks are compared instead of published.
+	committed *wire.Part
+	redone    [][sha256.Size]byte // digests of its chunks so far
+}
+
+func (p *producer) run(ctx context.Context, c *corpus.Corpus) error {
+	id := p.opts.Job
+	_, err := p.conn.CreateJob(ctx, &wire.Job{ID: id, Spec: p.opts.Spec})
+	if err != nil {
+		return err
+	}
+	if p.epoch, err = p.conn.NextEpoch(ctx, id); err != nil {
+		return err
+	}
+	next, stop := iter.Pull2(p.conn.WatchLedger(ctx, id))
+	defer stop()
+	p.next = next
+	if err := p.awaitLedger(); err != nil {
+		return err
+	}
+	p.tasks = p.conn.Publisher(p.opts.Lane, maxUnderWay)
+	if err := p.split(ctx, c); err != nil {
+		return err
+	}
+	if err := p.tasks.Flush(ctx); err != nil {
+		return err
+	}
+	totals, err := p.totals(c)
+	if err != nil {
+		return err
+	}
+	p.opts.Log.Info("corpus read", "job", id, "records", totals.Records, "chunks", totals.Chunks)
+	return p.conn.SealJob(ctx, id, totals)
+}
+
+// split hands the corpus over chunk by chunk.
+func (p *producer) split(ctx context.Context, c *corpus.Corpus) error {
+	s := newSplitter(p.opts.Spec)
+	var rec corpus.Record
+	for {
+		switch err := c.Next(&rec); {
+		case err == io.EOF:
+			if s.records > 0 {
+				if err := p.handOver(ctx, s.take()); err != nil {
+					return err
+				}
+			}
+			return p.endPart()
+		case err != nil:
+			return err
+		}
+		if !s.fits(&rec) {
+			if err := p.handOver(ctx, s.take()); err != nil {
+				return err
+			}
+		}
+		s.add(&rec)
+	}
+}
+
+// handOver publishes the next chunk, or notes its digest where its part is
+// committed.
+func (p *producer) handOver(ctx context.Context, chunk *puzzle.Chunk) error {
+	partChunks := int64(p.opts.Spec.PartChunks)
+	id := wire.ID{Job: p.opts.Job, Chunk: p.chunks, Part: p.chunks / partChunks, Epoch: p.epoch}
+	if id.Chunk%partChunks == 0 {
+		if err := p.beginPart(id.Part); err != nil {
+			return err
+		}
+	}
+	if p.committed != nil {
+		p.redone = append(p.redone, chunk.Digest())
+	} else if err := p.publish(ctx, id, chunk); err != nil {
+		return err
+	}
+	p.chunks++
+	p.records += int64(chunk.Records())
+	if p.opts.Published != nil {
+		p.opts.Published(p.records)
+	}
+	if p.chunks%partChunks == 0 {
+		return p.endPart()
+	}
+	return nil
+}
+
+// beginPart waits until the part is inside the window.
+func (p *producer) beginPart(part int64) error {
+	for part >= p.ledger.Oldest()+int64(p.opts.Window) {
+		if err := p.awaitLedger(); err != nil {
+			return err
+		}
+	}
+	if found, ok := p.ledger.Part(part); ok {
+		p.committed = &found
+	}
+	return nil
+}
+
+func (p *producer) publish(ctx context.Context, id wire.ID, chunk *puzzle.Chunk) error {
+	data, err := wire.AppendTask(nil, &wire.Task{ID: id, Chunk: *chunk})
+	if err != nil {
+		return fmt.Errorf("chunk %d: %w", id.Chunk, err)
+	}
+	return p.tasks.Publish(ctx, id, data)
+}
+
+// endPart compares a part that was committed already with the corpus. A corpus
+// that ends before the last committed part is found by the aggregator, from the
+// totals.
+func (p *producer) endPart() error {
+	if p.committed == nil {
+		return nil
+	}
+	if wire.SumPart(p.redone) != p.committed.Digest {
+		return fmt.Errorf("part %d: %w", p.committed.Number, ErrOtherCorpus)
+	}
+	p.committed, p.redone = nil, p.redone[:0]
+	return nil
+}
+
+// awaitLedger waits until the aggregator says something new.
+func (p *producer) awaitLedger() error {
+	ledger, err, _ := p.next()
+	if err != nil {
+		return fmt.Errorf("wait for the aggregator: %w", err)
+	}
+	if ledger.State == wire.Failed {
+		return fmt.Errorf("%w: %s", ErrJobFailed, ledger.Reason)
+	}
+	p.ledger = ledger
+	return nil
+}
+
+// totals says what the corpus was.
+func (p *producer) totals(c *corpus.Corpus) (*wire.Totals, error) {
+	t := &wire.Totals{Records: p.records, Chunks: p.chunks, Format: c.Format()}
+	for _, s := range c.Sources() {
+		source := wire.Source{Name: s.Name, Bytes: s.Bytes}
+		if _, err := hex.Decode(source.SHA256[:], []byte(s.SHA256)); err != nil {
+			return nil, fmt.Errorf("checksum of %s: %w", s.Name, err)
+		}
+		t.Sources = append(t.Sources, source)
+	}
+	if _, err := hex.Decode(t.CorpusSHA256[:], []byte(corpus.Sum(c.Sources()))); err != nil {
+		return nil, fmt.Errorf("checksum of the corpus: %w", err)
+	}
+	return t, nil
+}

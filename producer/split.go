@@ -1,0 +1,128 @@
+package producer
+
+import (
+	"github.com/flipmill/flipmill/pkg/corpus"
+	"github.com/flipmill/flipmill/pkg/dataset"
+	"github.com/flipmill/flipmill/pkg/puzzle"
+)
+
+// Limits of a chunk. Where a chunk ends decides the bytes of the dataset, so
+// they are part of the format: a changed value needs a new schema version.
+const (
+	maxChunkRecords = 1 << 16
+	// maxChunkBytes leaves a third of a stock server's 1 MiB max_payload for
+	// headers, Parquet footers and estimates that are too low.
+	maxChunkBytes = 640 << 10
+)
+
+// Estimated bytes in a task, besides the line masks and the texts.
+const (
+	runBytes    = 16 // a run's size and count, with protobuf's framing
+	recordBytes = 2  // a record's line number
+	rejectBytes = 32 // a reject's index, reason and framing
+)
+
+// splitter cuts records into chunks: a pure function of the records and the
+// spec. A chunk closes at maxChunkRecords, or before the record with which its
+// estimated result or its own bytes would pass maxChunkBytes.
+type splitter struct {
+	spec puzzle.Spec
+
+	chunk  puzzle.Chunk
+	boards []uint16 // lines of the boards of the last run, one board after the other
+
+	records     int
+	taskBytes   int
+	resultBytes int
+}
+
+func newSplitter(spec puzzle.Spec) *splitter { return &splitter{spec: spec} }
+
+// cost estimates the bytes that a record adds to its task and to its result.
+func (s *splitter) cost(rec *corpus.Record) (task, result int) {
+	task = recordBytes
+	if rec.Rejected() {
+		text := len(rec.Reject.Detail) + len(rec.Reject.Raw)
+		return task + rejectBytes + text, rejectBytes + text
+	}
+	task += 2 * len(rec.Board.Masks)
+	if s.lastSize() != rec.Board.Size {
+		task += runBytes
+	}
+	return task, dataset.EstimateRow(s.spec, rec.Board.Cells())
+}
+
+// fits reports whether the record may join the open chunk. The first record of
+// a chunk always may.
+func (s *splitter) fits(rec *corpus.Record) bool {
+	if s.records == 0 {
+		return true
+	}
+	task, result := s.cost(rec)
+	return s.records < maxChunkRecords &&
+		s.taskBytes+task <= maxChunkBytes &&
+		s.resultBytes+result <= maxChunkBytes
+}
+
+// add appends the record to the open chunk.
+func (s *splitter) add(rec *corpus.Record) {
+	task, result := s.cost(rec)
+	s.taskBytes += task
+	s.resultBytes += result
+
+	c := &s.chunk
+	if n := len(c.Spans); n == 0 || c.Spans[n-1].Source != rec.Source {
+		c.Spans = append(c.Spans, puzzle.Span{Source: rec.Source})
+	}
+	c.Spans[len(c.Spans)-1].Records++
+	c.Lines = append(c.Lines, rec.Line)
+	if rec.Rejected() {
+		reject := rec.Reject
+		reject.Index = c.First + int64(s.records)
+		reject.Raw = append([]byte(nil), reject.Raw...)
+		c.Rejects = append(c.Rejects, reject)
+	} else {
+		if s.lastSize() != rec.Board.Size {
+			s.closeRun()
+			c.Runs = append(c.Runs, puzzle.Run{Size: rec.Board.Size})
+		}
+		c.Runs[len(c.Runs)-1].Count++
+		s.boards = append(s.boards, rec.Board.Masks...)
+	}
+	s.records++
+}
+
+// lastSize returns the size of the open chunk's last run, zero without one.
+func (s *splitter) lastSize() puzzle.Size {
+	if n := len(s.chunk.Runs); n > 0 {
+		return s.chunk.Runs[n-1].Size
+	}
+	return puzzle.Size{}
+}
+
+// closeRun stores the collected boards of the last run line by line.
+func (s *splitter) closeRun() {
+	if len(s.boards) == 0 {
+		return
+	}
+	run := &s.chunk.Runs[len(s.chunk.Runs)-1]
+	run.Masks = make([]uint16, len(s.boards))
+	lines := run.Lines()
+	for l := range lines {
+		dst := run.Masks[l*run.Count : (l+1)*run.Count]
+		for i := range dst {
+			dst[i] = s.boards[i*lines+l]
+		}
+	}
+	s.boards = s.boards[:0]
+}
+
+// take returns the open chunk, which has at least one record, and opens the
+// next one.
+func (s *splitter) take() *puzzle.Chunk {
+	s.closeRun()
+	chunk := s.chunk
+	s.chunk = puzzle.Chunk{First: chunk.First + int64(s.records)}
+	s.records, s.taskBytes, s.resultBytes = 0, 0, 0
+	return &chunk
+}
