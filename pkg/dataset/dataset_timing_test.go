@@ -3,7 +3,6 @@ package dataset_test
 import (
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
@@ -18,7 +17,7 @@ const chunkEstimate = 640 << 10 // bytes of estimated result at which a chunk cl
 // fullChunk returns a chunk of random boards of one size, as many as one has.
 func fullChunk(spec puzzle.Spec, size puzzle.Size) answered {
 	n := min(65536, chunkEstimate/dataset.EstimateRow(spec, size.Cells()))
-	return makeChunk(rand.New(rand.NewPCG(3, 4)), spec, 0, map[puzzle.Size]int{size: n}, 0)
+	return makeChunk(random(3), spec, 0, map[puzzle.Size]int{size: n}, 0)
 }
 
 // BenchmarkEncode reports the cost and the size of a result row.

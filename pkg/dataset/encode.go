@@ -325,15 +325,15 @@ func (e *Encoder) encodeRejects(c *puzzle.Chunk) ([]byte, error) {
 			reasons = append(reasons, r.Reason)
 		}
 		e.reasons = append(e.reasons, int32(at))
-		e.details.add(valid(r.Detail, len(r.Detail)))
-		e.raws.add(valid(string(r.Raw), puzzle.MaxRaw))
+		e.details.add(valid(r.Detail))
+		e.raws.add(cut(valid(string(r.Raw)), puzzle.MaxRaw))
 	}
 	e.rejects.begin(len(c.Rejects))
 	for _, field := range e.rejects.schema.Fields() {
 		var col content
 		switch name := field.Name(); name {
 		case colReason:
-			col = e.named(e.reasons, nil, func(i int32) string { return valid(string(reasons[i]), len(reasons[i])) })
+			col = e.named(e.reasons, nil, func(i int32) string { return valid(string(reasons[i])) })
 		case colDetail:
 			col = content{values: e.details.values(), count: e.details.count()}
 		case colRaw:
@@ -348,10 +348,11 @@ func (e *Encoder) encodeRejects(c *puzzle.Chunk) ([]byte, error) {
 	return e.rejects.finish()
 }
 
-// valid returns s as valid UTF-8 of at most limit bytes: what is not UTF-8
-// becomes U+FFFD.
-func valid(s string, limit int) string {
-	s = strings.ToValidUTF8(s, string(utf8.RuneError))
+// valid returns s as valid UTF-8: each run of bytes that is not becomes U+FFFD.
+func valid(s string) string { return strings.ToValidUTF8(s, string(utf8.RuneError)) }
+
+// cut returns the first whole characters of s, at most limit bytes.
+func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}

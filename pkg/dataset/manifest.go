@@ -32,6 +32,12 @@ type Manifest struct {
 	Stats         File    `json:"stats"`
 }
 
+// text returns the manifest as its file has it.
+func (m *Manifest) text() ([]byte, error) {
+	text, err := json.MarshalIndent(m, "", "  ")
+	return append(text, '\n'), err
+}
+
 // Input is the corpus that a dataset was made from.
 type Input struct {
 	Records      int64    `json:"records"`
@@ -152,11 +158,11 @@ func (d *Dir) finish(in Input) (*Manifest, error) {
 	if m.Stats, err = d.writeStats(total, in); err != nil {
 		return nil, fmt.Errorf("write statistics: %w", err)
 	}
-	text, err := json.MarshalIndent(m, "", "  ")
+	text, err := m.text()
 	if err != nil {
 		return nil, fmt.Errorf("write manifest: %w", err)
 	}
-	if err := d.writeBytes(manifestName, append(text, '\n')); err != nil {
+	if err := d.writeBytes(manifestName, text); err != nil {
 		return nil, fmt.Errorf("write manifest: %w", err)
 	}
 	return m, d.writeBytes(successName, nil)

@@ -116,7 +116,7 @@ func (p *place) column(name string, names *text) content {
 	case colSource:
 		names.reset()
 		for _, s := range p.sources {
-			names.add(valid(s, len(s)))
+			names.add(valid(s))
 		}
 		return content{defined: &p.sourced, values: encoding.Int32Values(p.source), count: len(p.source), dict: names.values(), dictLen: names.count()}
 	}

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -53,19 +54,22 @@ const maxProblems = 1000
 // Verify proves the dataset at path complete and consistent, from its files
 // alone: every file as the manifest says and none besides, every record exactly
 // one row, every solution pressed on its board, all statistics counted again.
-// The error is for what keeps Verify from judging, such as a missing manifest.
+// The error is for what keeps Verify from judging; it is fs.ErrNotExist where
+// there is no manifest, so no finished dataset.
 func Verify(path string) (*Report, error) {
+	v := &verifier{path: path, report: &Report{Checked: []string{}, Skipped: []string{}, Problems: []Problem{}}}
 	m, err := ReadManifest(path)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	spec, err := m.Spec.ParseSpec()
-	if err != nil {
-		return nil, fmt.Errorf("read manifest of %s: %w", path, err)
+	if err == nil {
+		v.spec, err = m.Spec.ParseSpec()
 	}
-	v := &verifier{path: path, manifest: m, spec: spec, report: &Report{
-		Job: m.Job, Records: m.Input.Records, Checked: []string{}, Skipped: []string{}, Problems: []Problem{},
-	}}
+	if err != nil {
+		v.problem(manifestName, "%v", err)
+		return v.report, nil
+	}
+	v.manifest, v.report.Job, v.report.Records = m, m.Job, m.Input.Records
 	if err := v.run(); err != nil {
 		return nil, fmt.Errorf("verify %s: %w", path, err)
 	}
@@ -106,6 +110,9 @@ func (v *verifier) skipped(format string, args ...any) {
 }
 
 func (v *verifier) run() error {
+	if err := v.checkForm(); err != nil {
+		return err
+	}
 	v.checkManifest()
 	if err := v.checkListing(); err != nil {
 		return err
@@ -125,6 +132,27 @@ func (v *verifier) run() error {
 		}
 	}
 	return v.checkStats()
+}
+
+// checkForm checks that manifest and _SUCCESS are, byte for byte, as Finish
+// writes them: then every changed byte is a changed value.
+func (v *verifier) checkForm() error {
+	data, err := os.ReadFile(filepath.Join(v.path, manifestName))
+	if err != nil {
+		return err
+	}
+	if text, err := v.manifest.text(); err != nil || !bytes.Equal(text, data) {
+		v.problem(manifestName, "altered: it is not written as flipmill writes it")
+	}
+	switch info, err := os.Stat(filepath.Join(v.path, successName)); {
+	case errors.Is(err, fs.ErrNotExist):
+		v.problem(successName, "missing")
+	case err != nil:
+		return err
+	case info.Size() != 0:
+		v.problem(successName, "altered: %d bytes, want 0", info.Size())
+	}
+	return nil
 }
 
 // checkManifest checks the manifest against itself.
@@ -172,10 +200,9 @@ func (v *verifier) files() map[string]File {
 	return files
 }
 
-// checkListing reports files that should not be there, and a missing _SUCCESS.
+// checkListing reports files that should not be there.
 func (v *verifier) checkListing() error {
 	files := v.files()
-	success := false
 	err := filepath.WalkDir(v.path, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -185,17 +212,11 @@ func (v *verifier) checkListing() error {
 			return err
 		}
 		name := filepath.ToSlash(rel)
-		switch _, listed := files[name]; {
-		case name == successName:
-			success = true
-		case name != manifestName && !listed:
+		if _, listed := files[name]; !listed && name != manifestName && name != successName {
 			v.extra(name)
 		}
 		return nil
 	})
-	if !success {
-		v.problem(successName, "missing")
-	}
 	v.checked("files: all that the manifest lists and no others")
 	return err
 }

@@ -33,6 +33,9 @@ func (v *verifier) readStats() (*tally.Tally, error) {
 	if diff := firstDifference(footer, want); diff != "" {
 		return nil, fmt.Errorf("its footer is not what the manifest says: %s", diff)
 	}
+	if f.NumRows() != v.manifest.Stats.Rows {
+		return nil, fmt.Errorf("%d rows, want %d", f.NumRows(), v.manifest.Stats.Rows)
+	}
 	counts, err := tally.Parse(footer.Tally)
 	if err != nil {
 		return nil, err
