@@ -13,6 +13,7 @@ import (
 
 	"github.com/flipmill/flipmill/aggregator"
 	"github.com/flipmill/flipmill/pkg/corpus"
+	"github.com/flipmill/flipmill/pkg/dataset"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/queue"
 	"github.com/flipmill/flipmill/pkg/wire"
@@ -26,6 +27,7 @@ type pipeline struct {
 	output  string
 	job     string
 	spec    puzzle.Spec
+	dir     *dataset.Dir
 	workers int
 	window  int
 	puzzles *corpus.Corpus
@@ -39,7 +41,8 @@ type pipeline struct {
 // When drain ends, the roles put down what they hold; when abort ends, run
 // leaves without waiting for them.
 func (p *pipeline) run(drain, abort context.Context, progress io.Writer, mode string) (err error) {
-	store := filepath.Join(p.output, ".tmp", p.job+".nats")
+	temp := filepath.Join(p.output, ".tmp")
+	store := filepath.Join(temp, p.job+".nats")
 	server, err := queue.StartServer(queue.ServerOptions{StoreDir: store, Fresh: true})
 	if err != nil {
 		return err
@@ -47,7 +50,11 @@ func (p *pipeline) run(drain, abort context.Context, progress io.Writer, mode st
 	defer func() {
 		server.Close()
 		err = errors.Join(err, os.RemoveAll(store))
+		_ = os.Remove(temp) // another job may have something in it
 	}()
+	if err := p.dir.Clean(); err != nil {
+		return err
+	}
 	conn, err := queue.Connect(drain, queue.Options{Server: server, Name: "flipmill run", Log: p.log})
 	if err != nil {
 		return err

@@ -116,10 +116,7 @@ func (r *runner) finished() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	sources, err := corpus.Fingerprint(r.paths)
-	if errors.Is(err, corpus.ErrOnce) {
-		return false, fmt.Errorf("%s is finished, and standard input cannot be compared with its corpus; name another --job", r.dir.Path())
-	}
+	sources, err := corpus.Fingerprint(r.paths, r.stdin)
 	if err != nil {
 		return false, err
 	}
@@ -143,6 +140,7 @@ func (r *runner) solve(ctx context.Context) error {
 		output:  r.c.Output,
 		job:     r.job,
 		spec:    r.spec,
+		dir:     r.dir,
 		workers: r.c.Workers,
 		window:  r.c.Window,
 		puzzles: puzzles,

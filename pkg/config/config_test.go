@@ -70,7 +70,7 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("spec is %+v, want %+v", c.Spec, want)
 	}
 	if c.Output != "out" || c.Job != "" || c.Workers != 0 || c.Window != 2 || c.MaxLine != 65536 || c.Strict ||
-		c.JSON || c.Progress != "auto" || c.LogLevel != slog.LevelInfo || c.LogFormat != "text" || c.StopTimeout != 30*time.Second {
+		c.JSON || c.Progress != "auto" || c.LogLevel != slog.LevelWarn || c.LogFormat != "text" || c.StopTimeout != 10*time.Second {
 		t.Errorf("got %+v", c)
 	}
 	for _, k := range config.Keys() {

@@ -19,9 +19,6 @@ import (
 // Stdin is the path that stands for standard input.
 const Stdin = "-"
 
-// ErrOnce says that a source can be read only once, as a pipe.
-var ErrOnce = errors.New("can be read only once")
-
 // Source is one file of a corpus, as stored.
 type Source struct {
 	Name   string // as given
@@ -42,20 +39,16 @@ func Sum(sources []Source) string {
 }
 
 // Fingerprint returns what Corpus.Sources would say at the end of these files
-// without parsing them. It leaves alone what can be read only once, standard
-// input or a pipe, and returns an error that wraps ErrOnce.
-func Fingerprint(paths []string) ([]Source, error) {
-	for _, path := range paths {
-		if _, regular, err := checkSource(path); err != nil {
-			return nil, err
-		} else if !regular {
-			return nil, fmt.Errorf("fingerprint of %s: %w", path, ErrOnce)
-		}
+// without parsing them. Standard input and pipes are read to their end, which
+// uses them up.
+func Fingerprint(paths []string, stdin io.Reader) ([]Source, error) {
+	if _, err := checkSources(paths); err != nil {
+		return nil, err
 	}
 	var sources []Source
 	var read atomic.Int64
 	for _, path := range paths {
-		src, err := openRaw(path, nil, &read)
+		src, err := openRaw(path, stdin, &read)
 		if err != nil {
 			return nil, err
 		}

@@ -153,16 +153,15 @@ func TestSources(t *testing.T) {
 	if !slices.Equal(c.Sources(), sources) {
 		t.Errorf("sources %v", c.Sources())
 	}
-	if print, err := corpus.Fingerprint(paths); err != nil || !slices.Equal(print, sources) {
+	if print, err := corpus.Fingerprint(paths, nil); err != nil || !slices.Equal(print, sources) {
 		t.Errorf("fingerprint %v, %v", print, err)
 	}
 	if sum := corpus.Sum(sources); sum != "52ef9ae79c48266158fe9f1eeeb957ac6d476cd4335dcab39b168599c3262c23" { // sha256sum empty.txt a.txt b.txt | sha256sum
 		t.Errorf("sum %s", sum)
 	}
-	for _, path := range []string{corpus.Stdin, os.DevNull} {
-		if _, err := corpus.Fingerprint([]string{"a.txt", path}); !errors.Is(err, corpus.ErrOnce) {
-			t.Errorf("fingerprint of %s: %v", path, err)
-		}
+	piped := []corpus.Source{sources[1], {Name: corpus.Stdin, Bytes: 5, SHA256: sources[2].SHA256}}
+	if print, err := corpus.Fingerprint([]string{"a.txt", corpus.Stdin}, strings.NewReader("11/11")); err != nil || !slices.Equal(print, piped) {
+		t.Errorf("fingerprint with standard input %v, %v", print, err)
 	}
 }
 

@@ -23,7 +23,7 @@ type gale struct {
 	turned       bool // lines are cross lines of the stored board
 	rows         bool // lines are the board's rows
 	words        int
-	bias         uint64 // added to each nibble, see bias
+	bias         uint64 // added to each nibble, see newGale
 }
 
 const nibbles = 0x1111_1111_1111_1111
@@ -47,7 +47,7 @@ type game struct {
 	*gale
 	board [puzzle.MaxLines]uint16
 	beta  uint16
-	delta [puzzle.MaxWidth][puzzle.MaxLines / 16]uint64 // what setting q(c) adds to counts
+	delta [puzzle.MaxWidth][puzzle.MaxLines / 16]uint64 // what flipping q(c) adds to count; negated by each flip
 	count [puzzle.MaxLines / 16]uint64                  // presses of each line, biased
 
 	best  found
@@ -90,54 +90,44 @@ func (p *game) start(s *solution) {
 		word, shift := l/16, l%16*4
 		p.count[word] += (uint64(bits.OnesCount16(m^p.beta)) + p.bias) << shift
 		for c := range p.width {
-			p.delta[c][word] += (1 - 2*uint64(m>>c&1)) << shift // +1, or -1 for a cell that is set
+			p.delta[c][word] += (1 - 2*uint64((m^p.beta)>>c&1)) << shift // +1, or -1 for a press taken away
 		}
 	}
 	p.best.moves = p.lines*p.width + 1
 }
 
-// run tries every q. Sums of nibbles carry into each other only on the way: a
-// word is the sum of its nibbles times powers of 16, each within 0..15 in the end.
+// run tries every q, ending with the one that start counted. Each step flips q
+// in the last cell and in the one that a cyclic Gray code of the others names.
+// Nibbles carry into each other only on the way: a word is the sum of its
+// nibbles times powers of 16, and in the end each of them is within 0..15.
 func (p *game) run() {
+	if p.width == 1 {
+		p.consider(p.beta)
+		return
+	}
 	q := p.beta
-	constant := p.lines * int(p.bias)
 	counts := p.count[:p.words]
-	for step := uint(1); ; step++ {
-		var inverted int
-		var sum uint64
-		for _, n := range counts {
+	constant := p.lines * int(p.bias)
+	for step := 1; step <= 1<<(p.width-1); step++ {
+		c := 1 + min(trailing(step), p.width-2)
+		q ^= 1 | 1<<c
+		last, other := p.delta[0][:len(counts)], p.delta[c][:len(counts)]
+		var sum, inverted uint64
+		for w, n := range counts {
+			n += last[w] + other[w]
+			counts[w], last[w], other[w] = n, -last[w], -other[w]
 			top := n >> 3 & nibbles
-			inverted += bits.OnesCount64(top)
+			inverted ^= top
 			n ^= top * 15
 			sum += n&0x0f0f_0f0f_0f0f_0f0f + n>>4&0x0f0f_0f0f_0f0f_0f0f
 		}
 		sum = sum&0x00ff_00ff_00ff_00ff + sum>>8&0x00ff_00ff_00ff_00ff
 		moves := int(sum*0x0001_0001_0001_0001>>48) - constant
-		odd := (inverted ^ int(p.beta)) & 1 // Σp is wrong: a line must be inverted back, which costs at least 1
-		if moves+odd <= p.best.moves {
+		wrong := (bits.OnesCount64(inverted) ^ int(p.beta)) & 1 // then a line must be inverted back, which costs at least 1
+		if moves+wrong <= p.best.moves {
 			p.consider(q)
 		}
-		if step == 1<<(p.width-1) {
-			return
-		}
-		q = p.flip(q, 0)
-		q = p.flip(q, 1+bits.TrailingZeros(step))
 	}
-}
-
-// flip inverts q(c).
-func (p *game) flip(q uint16, c int) uint16 {
-	counts, delta := p.count[:p.words], p.delta[c][:p.words]
-	if q>>c&1 == 0 {
-		for w, d := range delta {
-			counts[w] += d
-		}
-	} else {
-		for w, d := range delta {
-			counts[w] -= d
-		}
-	}
-	return q ^ 1<<c
 }
 
 // consider compares the solutions for q with the best so far.

@@ -14,7 +14,7 @@ import "github.com/flipmill/flipmill/pkg/puzzle"
 type linear struct {
 	quiet    *quiet
 	bits     int      // most cells in a piece
-	pieces   []piece  //
+	pieces   []piece  // of all lines
 	row      int      // words in a table entry: packed presses, and the checks above or behind them
 	table    []uint64 // entry of piece p and value v at (p<<bits+v)*row
 	onesTail []uint64 // the words with checks, for the all-1 board
