@@ -1,0 +1,123 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/flipmill/flipmill/pkg/wire"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Delivery is a task in a worker's hands. It is kept alive until it is settled
+// by one of DoubleAck, NakWithDelay and Term; each of them is final.
+type Delivery struct {
+	Lane      Lane
+	ID        wire.ID // Job and Chunk, from the subject; Part and Epoch are in the payload
+	Data      []byte
+	Delivered int // how often the task has been delivered, this time included
+	msg       jetstream.Msg
+	tasks     *Tasks
+}
+
+// deliver makes a delivery of a message. A message that no producer of ours can
+// have sent is removed for good; deliver then returns nil.
+func (t *Tasks) deliver(lane int, msg jetstream.Msg) *Delivery {
+	_, id, err := parseTaskSubject(msg.Subject())
+	meta, metaErr := msg.Metadata()
+	if err != nil || metaErr != nil {
+		t.conn.log.Warn("task put aside", "subject", msg.Subject(), "error", err)
+		_ = msg.TermWithReason("not a task") // it would only be put aside again
+		return nil
+	}
+	d := &Delivery{
+		Lane:      t.lanes[lane],
+		ID:        id,
+		Data:      msg.Data(),
+		Delivered: int(meta.NumDelivered),
+		msg:       msg,
+		tasks:     t,
+	}
+	t.alive.add(d)
+	return d
+}
+
+// Parse reads the task. It must be the one that the subject names.
+func (d *Delivery) Parse() (*wire.Task, error) {
+	t, err := wire.ParseTask(d.Data)
+	if err != nil {
+		return nil, err
+	}
+	if t.ID.Job != d.ID.Job || t.ID.Chunk != d.ID.Chunk {
+		return nil, fmt.Errorf("task %s under the subject of chunk %d of job %s", t.ID, d.ID.Chunk, d.ID.Job)
+	}
+	return t, nil
+}
+
+// DoubleAck says that the task is done: its result is stored. It waits until
+// the broker has noted it. After an error the task may be delivered again.
+func (d *Delivery) DoubleAck(ctx context.Context) error {
+	d.tasks.alive.remove(d)
+	if err := d.tasks.conn.once(ctx, d.msg.DoubleAck); err != nil {
+		return fmt.Errorf("acknowledge chunk %d of job %s: %w", d.ID.Chunk, d.ID.Job, err)
+	}
+	return nil
+}
+
+// NakWithDelay gives the task back, to be delivered again after the delay.
+func (d *Delivery) NakWithDelay(delay time.Duration) error {
+	d.tasks.alive.remove(d)
+	if err := d.msg.NakWithDelay(delay); err != nil {
+		return fmt.Errorf("give back chunk %d of job %s: %w", d.ID.Chunk, d.ID.Job, err)
+	}
+	return nil
+}
+
+// Term removes the task, although it is not done. The reason is for the broker's
+// log, in one line.
+func (d *Delivery) Term(reason string) error {
+	d.tasks.alive.remove(d)
+	if err := d.msg.TermWithReason(reason); err != nil {
+		return fmt.Errorf("give up chunk %d of job %s: %w", d.ID.Chunk, d.ID.Job, err)
+	}
+	return nil
+}
+
+// keeper keeps deliveries alive: it tells the broker in time that they are
+// worked on.
+type keeper struct {
+	mu   sync.Mutex
+	open map[*Delivery]struct{}
+}
+
+func (k *keeper) add(d *Delivery) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.open[d] = struct{}{}
+}
+
+func (k *keeper) remove(d *Delivery) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.open, d)
+}
+
+// run keeps deliveries alive until ctx ends.
+func (k *keeper) run(ctx context.Context, every time.Duration) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		k.mu.Lock()
+		for d := range k.open {
+			// While the broker is away nothing helps, and afterwards the next tick does.
+			_ = d.msg.InProgress()
+		}
+		k.mu.Unlock()
+	}
+}

@@ -1,0 +1,288 @@
+package queue
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/flipmill/flipmill/pkg/wire"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ledgerSuffix makes the key of a job's ledger from that of the job, which is
+// its id. The dot matters: "*" as a pattern of keys stands for jobs only.
+const ledgerSuffix = ".ledger"
+
+// How a bucket is kept in a stream, by the specification of NATS (ADR-8).
+const (
+	bucketStream    = "KV_" + jobsBucket
+	keyPrefix       = "$KV." + jobsBucket + "."
+	operationHeader = "KV-Operation" // only on a deletion
+)
+
+// CreateJob stores the record of a new job. If the job is there already and asks
+// for the same, it returns the record as it is; a job of that id with another
+// spec is ErrConflict.
+func (c *Conn) CreateJob(ctx context.Context, job *wire.Job) (*wire.Job, error) {
+	data, err := wire.AppendJob(nil, job)
+	if err != nil {
+		return nil, fmt.Errorf("create job: %w", err)
+	}
+	kv, err := c.jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = c.do(ctx, func(ctx context.Context) error {
+		_, err := kv.Create(ctx, job.ID, data)
+		return err
+	})
+	if err == nil {
+		return job, nil
+	}
+	if !errors.Is(err, jetstream.ErrKeyExists) {
+		return nil, fmt.Errorf("create job %s: %w", job.ID, err)
+	}
+	there, err := c.Job(ctx, job.ID)
+	if err != nil {
+		return nil, err
+	}
+	if !sameSpec(there, job) {
+		return nil, fmt.Errorf("create job %s: %w: a job of that id asks for something else", job.ID, ErrConflict)
+	}
+	return there, nil
+}
+
+func sameSpec(a, b *wire.Job) bool {
+	return sameJob(&wire.Job{ID: a.ID, Spec: a.Spec}, &wire.Job{ID: b.ID, Spec: b.Spec})
+}
+
+// sameJob compares what is stored, which is the same for equal values.
+func sameJob(a, b *wire.Job) bool {
+	x, errX := wire.AppendJob(nil, a)
+	y, errY := wire.AppendJob(nil, b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+// Job returns the record of a job, or ErrNotFound.
+func (c *Conn) Job(ctx context.Context, id string) (*wire.Job, error) {
+	job, _, err := c.job(ctx, id)
+	return job, err
+}
+
+func (c *Conn) job(ctx context.Context, id string) (*wire.Job, uint64, error) {
+	entry, err := c.entry(ctx, id, "")
+	if err != nil {
+		return nil, 0, fmt.Errorf("read job %s: %w", id, err)
+	}
+	job, err := parseJob(entry.Key(), entry.Value())
+	if err != nil {
+		return nil, 0, fmt.Errorf("read job %s: %w", id, err)
+	}
+	return job, entry.Revision(), nil
+}
+
+// parseJob reads the record under a key.
+func parseJob(key string, data []byte) (*wire.Job, error) {
+	job, err := wire.ParseJob(data)
+	if err == nil && job.ID != key {
+		err = fmt.Errorf("job %s under the key %s", job.ID, key)
+	}
+	return job, err
+}
+
+// entry reads one of a job's records.
+func (c *Conn) entry(ctx context.Context, id, suffix string) (entry jetstream.KeyValueEntry, err error) {
+	if err := wire.ValidateJobID(id); err != nil {
+		return nil, err
+	}
+	kv, err := c.jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = c.do(ctx, func(ctx context.Context) (err error) {
+		entry, err = kv.Get(ctx, id+suffix)
+		return err
+	})
+	return entry, err
+}
+
+// NextEpoch counts a new drive of a job's corpus and returns its number.
+func (c *Conn) NextEpoch(ctx context.Context, id string) (uint32, error) {
+	job, err := c.change(ctx, id, func(job *wire.Job) error {
+		job.Epoch++
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("begin a drive of job %s: %w", id, err)
+	}
+	return job.Epoch, nil
+}
+
+// SealJob adds the totals to the record of a job. Totals are final: to seal
+// with the same again is harmless, with others it is ErrConflict.
+func (c *Conn) SealJob(ctx context.Context, id string, totals *wire.Totals) error {
+	_, err := c.change(ctx, id, func(job *wire.Job) error {
+		if job.Totals != nil && !sameJob(job, &wire.Job{ID: job.ID, Spec: job.Spec, Epoch: job.Epoch, Totals: totals}) {
+			return fmt.Errorf("%w: its corpus had %d records in %d chunks, now %d in %d, or other content",
+				ErrConflict, job.Totals.Records, job.Totals.Chunks, totals.Records, totals.Chunks)
+		}
+		job.Totals = totals
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("seal job %s: %w", id, err)
+	}
+	return nil
+}
+
+// change replaces the record of a job, unless somebody else did meanwhile: then
+// it begins again with theirs.
+func (c *Conn) change(ctx context.Context, id string, change func(*wire.Job) error) (*wire.Job, error) {
+	kv, err := c.jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		job, revision, err := c.job(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if err := change(job); err != nil {
+			return nil, err
+		}
+		data, err := wire.AppendJob(nil, job)
+		if err != nil {
+			return nil, err
+		}
+		err = c.do(ctx, func(ctx context.Context) error {
+			_, err := kv.Update(ctx, id, data, revision)
+			return err
+		})
+		if errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+			continue
+		}
+		return job, err
+	}
+}
+
+// DeleteJob removes all that the broker has of a job.
+func (c *Conn) DeleteJob(ctx context.Context, id string) error {
+	if err := wire.ValidateJobID(id); err != nil {
+		return fmt.Errorf("delete job: %w", err)
+	}
+	kv, err := c.jobs(ctx)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(
+		c.purge(ctx, tasksStream, fmt.Sprintf("%s.*.%s.*", taskPrefix, id)),
+		c.purge(ctx, resultsStream, fmt.Sprintf("%s.*.%s.*.*", resultPrefix, id)),
+		c.do(ctx, func(ctx context.Context) error { return kv.Purge(ctx, id+ledgerSuffix) }),
+		c.do(ctx, func(ctx context.Context) error { return kv.Purge(ctx, id) }),
+	)
+	if err != nil {
+		return fmt.Errorf("delete job %s: %w", id, err)
+	}
+	return nil
+}
+
+// PutLedger replaces the ledger of a job.
+func (c *Conn) PutLedger(ctx context.Context, id string, ledger *wire.Ledger) error {
+	data, err := wire.AppendLedger(nil, ledger)
+	if err == nil {
+		err = wire.ValidateJobID(id)
+	}
+	if err != nil {
+		return fmt.Errorf("write ledger of job %s: %w", id, err)
+	}
+	kv, err := c.jobs(ctx)
+	if err != nil {
+		return err
+	}
+	err = c.do(ctx, func(ctx context.Context) error {
+		_, err := kv.Put(ctx, id+ledgerSuffix, data)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("write ledger of job %s: %w", id, err)
+	}
+	return nil
+}
+
+// Ledger returns the ledger of a job, or ErrNotFound.
+func (c *Conn) Ledger(ctx context.Context, id string) (*wire.Ledger, error) {
+	entry, err := c.entry(ctx, id, ledgerSuffix)
+	if err != nil {
+		return nil, fmt.Errorf("read ledger of job %s: %w", id, err)
+	}
+	ledger, err := wire.ParseLedger(entry.Value())
+	if err != nil {
+		return nil, fmt.Errorf("read ledger of job %s: %w", id, err)
+	}
+	return ledger, nil
+}
+
+// WatchJobs returns the records of all jobs, then each new or changed one,
+// without end. It ends with an error, that of ctx included.
+func (c *Conn) WatchJobs(ctx context.Context) iter.Seq2[*wire.Job, error] {
+	return func(yield func(*wire.Job, error) bool) {
+		for m, err := range c.watch(ctx, "*") {
+			if err != nil {
+				yield(nil, fmt.Errorf("watch jobs: %w", err))
+				return
+			}
+			key := strings.TrimPrefix(m.Subject(), keyPrefix)
+			job, err := parseJob(key, m.Data())
+			if err != nil {
+				c.log.Warn("job record put aside", "key", key, "error", err)
+				continue
+			}
+			if !yield(job, nil) {
+				return
+			}
+		}
+	}
+}
+
+// WatchLedger returns the ledger of a job, then each change of it, without end.
+// Changes that follow each other closely may come as one. It ends with an error,
+// that of ctx included.
+func (c *Conn) WatchLedger(ctx context.Context, id string) iter.Seq2[*wire.Ledger, error] {
+	return func(yield func(*wire.Ledger, error) bool) {
+		for m, err := range c.watch(ctx, id+ledgerSuffix) {
+			var ledger *wire.Ledger
+			if err == nil {
+				ledger, err = wire.ParseLedger(m.Data())
+			}
+			if err != nil {
+				yield(nil, fmt.Errorf("watch ledger of job %s: %w", id, err))
+				return
+			}
+			if !yield(ledger, nil) {
+				return
+			}
+		}
+	}
+}
+
+// watch returns the records whose keys match, then their changes but not their
+// deletions. It follows the stream below the bucket, because the bucket's own
+// watcher takes up to half a minute to notice that the broker was restarted.
+func (c *Conn) watch(ctx context.Context, keys string) iter.Seq2[logged, error] {
+	return func(yield func(logged, error) bool) {
+		for m, err := range c.follow(ctx, bucketStream, jetstream.OrderedConsumerConfig{
+			FilterSubjects: []string{keyPrefix + keys},
+			DeliverPolicy:  jetstream.DeliverLastPerSubjectPolicy,
+		}) {
+			if err == nil && m.Headers().Get(operationHeader) != "" {
+				continue
+			}
+			if !yield(m, err) {
+				return
+			}
+		}
+	}
+}

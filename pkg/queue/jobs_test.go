@@ -1,0 +1,198 @@
+package queue
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/flipmill/flipmill/pkg/puzzle"
+	"github.com/flipmill/flipmill/pkg/wire"
+)
+
+func newJob(t testing.TB, id string) *wire.Job {
+	rule, err := puzzle.ParseRule("plus")
+	ok(t, err)
+	return &wire.Job{ID: id, Spec: puzzle.Spec{Rule: rule, PartChunks: 8}}
+}
+
+func TestCreateJob(t *testing.T) {
+	ctx := testContext(t)
+	c := setUp(t, Limits{})
+	_, err := c.Job(ctx, "j")
+	wantError(t, err, ErrNotFound)
+	_, err = c.CreateJob(ctx, newJob(t, "j"))
+	ok(t, err)
+	epoch, err := c.NextEpoch(ctx, "j")
+	ok(t, err)
+	there, err := c.CreateJob(ctx, newJob(t, "j"))
+	ok(t, err)
+	if epoch != 1 || there.Epoch != 1 {
+		t.Errorf("epoch %d, then record %+v", epoch, there)
+	}
+	other := newJob(t, "j")
+	other.Spec.PartChunks = 9
+	_, err = c.CreateJob(ctx, other)
+	wantError(t, err, ErrConflict)
+	if _, err := c.CreateJob(ctx, newJob(t, "j.ledger")); err == nil {
+		t.Error("a job with the key of a ledger is created")
+	}
+	if _, err := c.Job(ctx, "*"); err == nil {
+		t.Error("a job is read by a pattern")
+	}
+}
+
+func TestSealJob(t *testing.T) {
+	ctx := testContext(t)
+	c := setUp(t, Limits{})
+	wantError(t, c.SealJob(ctx, "j", &wire.Totals{}), ErrNotFound)
+	_, err := c.CreateJob(ctx, newJob(t, "j"))
+	ok(t, err)
+	totals := &wire.Totals{Records: 10, Chunks: 1, Format: "lines", Sources: []wire.Source{{Name: "f"}}}
+	ok(t, c.SealJob(ctx, "j", totals))
+	ok(t, c.SealJob(ctx, "j", totals))
+	wantError(t, c.SealJob(ctx, "j", &wire.Totals{Records: 11, Chunks: 1}), ErrConflict)
+	there, err := c.CreateJob(ctx, newJob(t, "j"))
+	ok(t, err)
+	if there.Totals == nil || there.Totals.Records != 10 {
+		t.Errorf("sealed record is %+v", there)
+	}
+}
+
+// Nobody's change is lost: concurrent drives get different epochs.
+func TestConcurrentChanges(t *testing.T) {
+	ctx := testContext(t)
+	c := setUp(t, Limits{})
+	_, err := c.CreateJob(ctx, newJob(t, "j"))
+	ok(t, err)
+	var mu sync.Mutex
+	var epochs []uint32
+	var running sync.WaitGroup
+	for range 4 {
+		running.Go(func() {
+			for range 5 {
+				epoch, err := c.NextEpoch(ctx, "j")
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				epochs = append(epochs, epoch)
+				mu.Unlock()
+			}
+		})
+	}
+	running.Wait()
+	slices.Sort(epochs)
+	for i, epoch := range epochs {
+		if int(epoch) != i+1 {
+			t.Fatalf("epochs %v", epochs)
+		}
+	}
+}
+
+func TestWatchJobs(t *testing.T) {
+	ctx := testContext(t)
+	c := setUp(t, Limits{})
+	_, err := c.CreateJob(ctx, newJob(t, "old"))
+	ok(t, err)
+	ok(t, c.PutLedger(ctx, "old", &wire.Ledger{State: wire.Open}))
+	ok(t, c.DeleteJob(ctx, "never"))
+	_, err = c.bucket.Put(ctx, "bad", []byte("not a job"))
+	ok(t, err)
+	var got []string
+	for job, err := range c.WatchJobs(ctx) {
+		ok(t, err)
+		got = append(got, job.ID)
+		switch len(got) {
+		case 1:
+			_, err := c.CreateJob(ctx, newJob(t, "new"))
+			ok(t, err)
+			continue
+		case 2:
+			_, err := c.NextEpoch(ctx, "new")
+			ok(t, err)
+			continue
+		}
+		break
+	}
+	if !slices.Equal(got, []string{"old", "new", "new"}) {
+		t.Errorf("watched %v", got)
+	}
+	_, err = c.Job(ctx, "bad")
+	if err == nil {
+		t.Error("a record that is not a job is read")
+	}
+}
+
+// A watcher that is behind when it stops leaves nothing behind.
+func TestWatchManyStopEarly(t *testing.T) {
+	ctx := testContext(t)
+	c := setUp(t, Limits{})
+	for i := range 600 {
+		_, err := c.CreateJob(ctx, newJob(t, "j"+string(rune('a'+i%26))+string(rune('a'+i/26))))
+		ok(t, err)
+	}
+	for _, err := range c.WatchJobs(ctx) {
+		ok(t, err)
+		break
+	}
+	inner, cancel := context.WithCancel(ctx)
+	n := 0
+	for _, err := range c.WatchJobs(inner) {
+		if err != nil {
+			wantError(t, err, context.Canceled)
+			break
+		}
+		if n++; n == 300 {
+			cancel()
+		}
+	}
+	cancel()
+}
+
+func TestLedger(t *testing.T) {
+	ctx := testContext(t)
+	c := setUp(t, Limits{})
+	_, err := c.Ledger(ctx, "j")
+	wantError(t, err, ErrNotFound)
+	if c.PutLedger(ctx, "j.x", &wire.Ledger{State: wire.Open}) == nil {
+		t.Error("a ledger of no job is written")
+	}
+	ok(t, c.PutLedger(ctx, "j", &wire.Ledger{State: wire.Open}))
+	want := &wire.Ledger{State: wire.Done, Parts: []wire.Part{{Number: 0, Digest: [16]byte{1}}}, Received: wire.Count{Chunks: 1, Records: 2}}
+	for l, err := range c.WatchLedger(ctx, "j") {
+		ok(t, err)
+		if l.State == wire.Done {
+			break
+		}
+		ok(t, c.PutLedger(ctx, "j", want))
+	}
+	got, err := c.Ledger(ctx, "j")
+	ok(t, err)
+	if got.State != want.State || !slices.Equal(got.Parts, want.Parts) || got.Received != want.Received {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestDeleteJob(t *testing.T) {
+	ctx := testContext(t)
+	c := setUp(t, Limits{})
+	_, err := c.CreateJob(ctx, newJob(t, "j"))
+	ok(t, err)
+	ok(t, c.PutLedger(ctx, "j", &wire.Ledger{State: wire.Open}))
+	publish(t, c, Low, 1, 2)
+	publish(t, c, High, 3)
+	for _, job := range []string{"j", "j2"} {
+		ok(t, c.PublishResult(ctx, wire.ID{Job: job, Chunk: 1}, nil))
+	}
+	ok(t, c.DeleteJob(ctx, "j"))
+	_, err = c.Job(ctx, "j")
+	wantError(t, err, ErrNotFound)
+	_, err = c.Ledger(ctx, "j")
+	wantError(t, err, ErrNotFound)
+	if tasks, results := stored(t, c, tasksStream), stored(t, c, resultsStream); tasks != 0 || results != 1 {
+		t.Errorf("%d tasks, %d results left", tasks, results)
+	}
+	_, err = c.CreateJob(ctx, newJob(t, "j"))
+	ok(t, err)
+}

@@ -1,0 +1,202 @@
+// Package queue carries flipmill's messages over NATS JetStream. It is the only
+// package that knows NATS.
+//
+// Terms. FLIPMILL_TASKS is a work queue: a task stays until a worker has settled
+// it. A lane is one of its three priorities, each with one consumer that all
+// workers share. FLIPMILL_RESULTS is a log: a result stays until its part is
+// purged. FLIPMILL_JOBS is a bucket with two records per job, the job itself and
+// its ledger. Setup creates all of it.
+//
+// A producer creates a job and publishes tasks. A worker takes them with
+// Tasks.Next, publishes results and settles the deliveries. An aggregator follows
+// Results, re-reads what it needs, and purges parts.
+//
+// What we rely on, and what keeps a job whole:
+//   - A message may be delivered more than once, in any order, by any consumer,
+//     and an acknowledged one may be lost. Whoever receives one must make a copy
+//     harmless; whoever needs a missing one must be able to send it again.
+//   - A worker settles a task only after its result is stored: PublishResult
+//     first, then DoubleAck. The other way round a crash between the two loses
+//     the chunk.
+//   - An aggregator purges a part only after the file that holds its rows is
+//     durable. Until then the log is what a restart begins with.
+//   - A delivery is kept alive from arrival until it is settled, so the broker
+//     hands it to someone else only if this process dies or is cut off.
+//   - Publishing waits where a stream is full or the broker is away; it never
+//     drops. Only the context, or an error that waiting cannot heal, ends it.
+//
+// Stored messages are untrusted: subjects that are not ours are put aside, and
+// the Parse methods check that a payload belongs to its subject.
+//
+// A Conn and what is made from it are safe for concurrent use. Every goroutine
+// that the package starts ends with the Close of the value that started it.
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Errors that callers tell apart.
+var (
+	ErrClosed      = errors.New("connection to the broker is closed")
+	ErrConflict    = errors.New("the record differs")
+	ErrDenied      = errors.New("permission denied by the broker")
+	ErrNotFound    = errors.New("not found")
+	ErrTooLarge    = errors.New("message too large for the broker")
+	ErrUnreachable = errors.New("broker unreachable")
+)
+
+// headerBudget is kept free in a message for its headers, which count towards
+// the broker's maximum payload: the message id (a job id, two numbers) takes at
+// most 130 bytes.
+const headerBudget = 256
+
+// reconnectWait is the pause between two attempts to reach the broker again.
+const reconnectWait = 250 * time.Millisecond
+
+// Options says how to connect. One of Server and URL is set.
+type Options struct {
+	Server  *Server       // a broker in this process
+	URL     string        // a broker elsewhere, or several separated by commas
+	Name    string        // what the broker's own tools show for this connection
+	Timeout time.Duration // how long one request may take; 0 means 10 s
+	Log     *slog.Logger  // nil means no logs
+}
+
+// Conn is a connection to a broker. It reconnects on its own, without end.
+type Conn struct {
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	log     *slog.Logger
+	timeout time.Duration
+	life    context.Context // ends when nc is closed, for good
+
+	mu      sync.Mutex
+	link    context.Context // ends, and is replaced, when requests under way have become pointless
+	cut     context.CancelFunc
+	denied  error // latest permission error of the broker
+	denials int   // how many there were
+	streams map[string]jetstream.Stream
+	bucket  jetstream.KeyValue
+}
+
+// Connect connects to a broker. It does not wait for one that is not there.
+func Connect(ctx context.Context, o Options) (*Conn, error) {
+	c := &Conn{
+		log:     o.Log,
+		timeout: o.Timeout,
+		streams: make(map[string]jetstream.Stream),
+	}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	if c.timeout == 0 {
+		c.timeout = 10 * time.Second
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("connect to the broker: %w", err)
+	}
+	life, end := context.WithCancel(context.Background())
+	c.life = life
+	c.link, c.cut = context.WithCancel(life)
+	options := append(c.natsOptions(ctx, o), nats.ClosedHandler(func(*nats.Conn) { end() }))
+	nc, err := nats.Connect(o.URL, options...)
+	if err != nil {
+		end()
+		if errors.Is(err, nats.ErrAuthorization) {
+			return nil, fmt.Errorf("connect to the broker: %w: %w", ErrDenied, err)
+		}
+		return nil, fmt.Errorf("connect to the broker: %w: %w", ErrUnreachable, err)
+	}
+	c.nc = nc
+	if c.js, err = jetstream.New(nc, jetstream.WithDefaultTimeout(c.timeout)); err != nil {
+		nc.Close()
+		return nil, fmt.Errorf("connect to the broker: %w", err)
+	}
+	return c, nil
+}
+
+func (c *Conn) natsOptions(ctx context.Context, o Options) []nats.Option {
+	dial := c.timeout
+	if deadline, ok := ctx.Deadline(); ok {
+		dial = min(dial, time.Until(deadline))
+	}
+	options := []nats.Option{
+		nats.Name(o.Name),
+		nats.Timeout(dial),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(reconnectWait),
+		// Nothing is buffered while the broker is away: who publishes waits for
+		// the acknowledgement, and sends again.
+		nats.ReconnectBufSize(-1),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			c.interrupt()
+			if err != nil {
+				c.log.Warn("broker connection lost", "error", err)
+			}
+		}),
+		nats.ReconnectHandler(func(*nats.Conn) { c.log.Info("broker connection restored") }),
+		nats.ErrorHandler(c.asyncError),
+	}
+	if o.Server != nil {
+		options = append(options, nats.InProcessServer(o.Server.ns))
+	}
+	return options
+}
+
+// asyncError hears what no request is answered with. A denied publish, above
+// all, looks like a timeout to the one who waits for it.
+func (c *Conn) asyncError(_ *nats.Conn, _ *nats.Subscription, err error) {
+	if !errors.Is(err, nats.ErrPermissionViolation) {
+		c.log.Warn("broker error", "error", err)
+		return
+	}
+	c.log.Error("broker denies permission", "error", err)
+	c.mu.Lock()
+	c.denied = err
+	c.denials++
+	c.mu.Unlock()
+	c.interrupt()
+}
+
+// interrupt ends the requests under way, so that they fail or are sent again
+// now rather than after their timeout.
+func (c *Conn) interrupt() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cut()
+	c.link, c.cut = context.WithCancel(c.life)
+}
+
+// Closed returns a channel that is closed when the connection is closed for
+// good: by Close, or by a broker that no longer accepts us. Unless it was Close,
+// there is no way on from there but to stop the process.
+func (c *Conn) Closed() <-chan struct{} { return c.life.Done() }
+
+// Err returns why the connection was closed, where the broker was the reason.
+func (c *Conn) Err() error {
+	if err := c.nc.LastError(); err != nil {
+		return fmt.Errorf("%w: %w", ErrClosed, err)
+	}
+	return ErrClosed
+}
+
+// MaxData returns the largest payload that the broker accepts, in bytes.
+func (c *Conn) MaxData() int { return int(c.nc.MaxPayload()) - headerBudget }
+
+// Close closes the connection. What was published asynchronously, such as a
+// settled delivery, is sent before.
+func (c *Conn) Close() {
+	// If the broker is away there is nothing to flush to: the error says only that.
+	_ = c.nc.FlushTimeout(time.Second)
+	c.nc.Close()
+	<-c.life.Done()
+}

@@ -1,0 +1,173 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Pauses before a request is sent again.
+const (
+	firstPause = 20 * time.Millisecond
+	lastPause  = time.Second
+)
+
+// do runs a request until it succeeds, fails for good, or ctx ends. The request
+// must be one that can be repeated.
+func (c *Conn) do(ctx context.Context, request func(context.Context) error) error {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		err := c.once(ctx, request)
+		if err == nil || ctx.Err() != nil || !isTransient(err) {
+			return err
+		}
+		if pause == firstPause {
+			c.log.Info("waiting for the broker", "error", err)
+		}
+		if err := c.sleep(ctx, pause); err != nil {
+			return err
+		}
+	}
+}
+
+// once runs a request. Its context ends early when the connection is lost,
+// because the answer would never come.
+func (c *Conn) once(ctx context.Context, request func(context.Context) error) error {
+	attempt, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	c.mu.Lock()
+	link, denials := c.link, c.denials
+	c.mu.Unlock()
+	stop := context.AfterFunc(link, cancel)
+	defer stop()
+	err := request(attempt)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return c.explain(err, denials)
+}
+
+// explain puts an error into our terms. denials is the number of permission
+// errors before the request: one that came since then is the reason.
+func (c *Conn) explain(err error, denials int) error {
+	c.mu.Lock()
+	denied, now := c.denied, c.denials
+	c.mu.Unlock()
+	switch {
+	case now > denials:
+		return fmt.Errorf("%w: %w", ErrDenied, denied)
+	case errors.Is(err, nats.ErrConnectionClosed):
+		return c.Err()
+	case errors.Is(err, nats.ErrMaxPayload), errors.Is(err, jetstream.ErrStreamMessageExceedsMaximum):
+		return fmt.Errorf("%w: %w", ErrTooLarge, err)
+	}
+	for _, missing := range []error{
+		jetstream.ErrMsgNotFound, jetstream.ErrKeyNotFound,
+		jetstream.ErrStreamNotFound, jetstream.ErrConsumerNotFound, jetstream.ErrBucketNotFound,
+	} {
+		if errors.Is(err, missing) {
+			return fmt.Errorf("%w: %w", ErrNotFound, err)
+		}
+	}
+	return err
+}
+
+// Error codes of the JetStream API for a lack of room, which may end, besides
+// those that come with status 503. errStoreFailed is a stream at its limit.
+const (
+	errMemoryExceeded  jetstream.ErrorCode = 10028
+	errStorageExceeded jetstream.ErrorCode = 10047
+	errStoreFailed     jetstream.ErrorCode = 10077
+)
+
+const statusUnavailable = 503
+
+// isTransient reports whether waiting can heal an error that explain returned.
+func isTransient(err error) bool {
+	if errors.Is(err, ErrDenied) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrClosed) {
+		return false
+	}
+	var api *jetstream.APIError
+	if errors.As(err, &api) {
+		switch api.ErrorCode {
+		case jetstream.JSErrCodeJetStreamNotEnabled, jetstream.JSErrCodeJetStreamNotEnabledForAccount:
+			return false // 503 as well
+		case errMemoryExceeded, errStorageExceeded, errStoreFailed:
+			return true
+		}
+		return api.Code == statusUnavailable
+	}
+	for _, transient := range []error{
+		context.Canceled, context.DeadlineExceeded, nats.ErrTimeout, // no answer, or the connection was lost
+		nats.ErrDisconnected, nats.ErrReconnectBufExceeded, nats.ErrConnectionReconnecting, nats.ErrStaleConnection,
+		nats.ErrNoResponders, jetstream.ErrNoStreamResponse, // the broker is there, its streams are not yet
+		jetstream.ErrServerShutdown, jetstream.ErrConsumerLeadershipChanged,
+	} {
+		if errors.Is(err, transient) {
+			return true
+		}
+	}
+	return false
+}
+
+// sleep waits for a while, at most until ctx ends or the connection is closed.
+func (c *Conn) sleep(ctx context.Context, pause time.Duration) error {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.life.Done():
+		return c.Err()
+	}
+}
+
+// stream returns the handle of a stream, which is looked up once.
+func (c *Conn) stream(ctx context.Context, name string) (jetstream.Stream, error) {
+	c.mu.Lock()
+	s := c.streams[name]
+	c.mu.Unlock()
+	if s != nil {
+		return s, nil
+	}
+	err := c.do(ctx, func(ctx context.Context) (err error) {
+		s, err = c.js.Stream(ctx, name)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look up stream %s: %w", name, err)
+	}
+	c.mu.Lock()
+	c.streams[name] = s
+	c.mu.Unlock()
+	return s, nil
+}
+
+// jobs returns the handle of the bucket, which is looked up once.
+func (c *Conn) jobs(ctx context.Context) (jetstream.KeyValue, error) {
+	c.mu.Lock()
+	kv := c.bucket
+	c.mu.Unlock()
+	if kv != nil {
+		return kv, nil
+	}
+	err := c.do(ctx, func(ctx context.Context) (err error) {
+		kv, err = c.js.KeyValue(ctx, jobsBucket)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look up bucket %s: %w", jobsBucket, err)
+	}
+	c.mu.Lock()
+	c.bucket = kv
+	c.mu.Unlock()
+	return kv, nil
+}

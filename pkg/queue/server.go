@@ -1,0 +1,137 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// stockMaxPayload is the maximum payload of a NATS server as it comes.
+const stockMaxPayload = 1 << 20
+
+// startTimeout is how long a server may take to recover its store.
+const startTimeout = time.Minute
+
+// ServerOptions says how to run a broker in this process.
+type ServerOptions struct {
+	StoreDir   string // where the streams are kept; created if need be, used by one process at a time
+	Listen     string // host:port for TCP clients; empty means none, port 0 any free one
+	MaxPayload int    // bytes of one message with its headers; 0 means 1 MiB, as a stock server has
+	Fresh      bool   // begin with an empty store, whatever an earlier process left there
+	SyncAlways bool   // sync every message to disk instead of once a second
+}
+
+// Server is a broker in this process. It listens on no port unless told to,
+// installs no signal handlers, and writes no logs.
+type Server struct {
+	ns   *server.Server
+	lock *os.File
+}
+
+// StartServer starts a broker and waits until it can be connected to.
+func StartServer(o ServerOptions) (*Server, error) {
+	options, err := natsServerOptions(o)
+	if err != nil {
+		return nil, fmt.Errorf("start broker: %w", err)
+	}
+	return startServer(options, o.Fresh)
+}
+
+func natsServerOptions(o ServerOptions) (*server.Options, error) {
+	if o.StoreDir == "" {
+		return nil, errors.New("no store directory")
+	}
+	options := &server.Options{
+		ServerName: "flipmill",
+		DontListen: o.Listen == "",
+		JetStream:  true,
+		StoreDir:   o.StoreDir,
+		MaxPayload: stockMaxPayload,
+		NoSigs:     true,
+		NoLog:      true,
+		// A power failure may cost the last second of acknowledged messages,
+		// which a job can be driven through again to replace.
+		SyncInterval: time.Second,
+		SyncAlways:   o.SyncAlways,
+	}
+	if o.MaxPayload != 0 {
+		options.MaxPayload = int32(o.MaxPayload)
+	}
+	if o.Listen == "" {
+		return options, nil
+	}
+	host, port, err := net.SplitHostPort(o.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen address: %w", err)
+	}
+	options.Host = host
+	if options.Port, err = strconv.Atoi(port); err != nil {
+		return nil, fmt.Errorf("listen address %s: port: %w", o.Listen, err)
+	}
+	if options.Port == 0 {
+		options.Port = server.RANDOM_PORT
+	}
+	return options, nil
+}
+
+func startServer(options *server.Options, fresh bool) (*Server, error) {
+	lock, err := lockDir(options.StoreDir)
+	if err != nil {
+		return nil, fmt.Errorf("start broker: %w", err)
+	}
+	if fresh {
+		if err := os.RemoveAll(filepath.Join(options.StoreDir, server.JetStreamStoreDir)); err != nil {
+			lock.Close()
+			return nil, fmt.Errorf("start broker: empty the store: %w", err)
+		}
+	}
+	ns, err := server.NewServer(options)
+	if err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("start broker: %w", err)
+	}
+	s := &Server{ns: ns, lock: lock}
+	ns.Start()
+	if !ns.ReadyForConnections(startTimeout) {
+		s.Close()
+		return nil, fmt.Errorf("start broker: not ready after %s; is the store %s sound and the disk not full?", startTimeout, options.StoreDir)
+	}
+	return s, nil
+}
+
+// lockDir makes sure that this process alone uses a store: two servers on one
+// would destroy it without an error.
+func lockDir(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "flipmill.lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("store %s is in use by another process", dir)
+		}
+		return nil, fmt.Errorf("lock store %s: %w", dir, err)
+	}
+	return f, nil
+}
+
+// URL returns where TCP clients reach the server.
+func (s *Server) URL() string { return s.ns.ClientURL() }
+
+// Close stops the server and lets go of its store.
+func (s *Server) Close() {
+	s.ns.Shutdown()
+	s.ns.WaitForShutdown()
+	s.lock.Close()
+}

@@ -1,0 +1,133 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Names on the broker. Operators and permissions depend on them, do not change.
+const (
+	tasksStream   = "FLIPMILL_TASKS"
+	resultsStream = "FLIPMILL_RESULTS"
+	jobsBucket    = "FLIPMILL_JOBS"
+	taskPrefix    = "flipmill.task"   // then <lane>.<job>.<chunk>
+	resultPrefix  = "flipmill.result" // then <partition>.<job>.<part>.<chunk>
+)
+
+// Partitions is the number of partitions of the results: part p is in partition
+// p mod Partitions. It is part of the subjects, do not change.
+const Partitions = 16
+
+// Lane is a priority among tasks.
+type Lane string
+
+// The lanes.
+const (
+	High   Lane = "high"
+	Normal Lane = "normal"
+	Low    Lane = "low"
+)
+
+// Lanes returns all lanes, the first to be served first.
+func Lanes() []Lane { return []Lane{High, Normal, Low} }
+
+// duplicateWindow is how long the broker refuses a message id it has seen. It
+// only has to outlast a publisher that sends again what was not acknowledged.
+const duplicateWindow = 2 * time.Minute
+
+// Limits bounds what the broker keeps. Zero values mean the defaults.
+type Limits struct {
+	Memory        bool          // keep streams in memory instead of in files
+	TaskBytes     int64         // tasks; 256 MiB
+	ResultBytes   int64         // results; 1 GiB
+	MaxAckPending int           // unsettled tasks of a lane; 1024. About 4 times the workers' slots is right
+	AckWait       time.Duration // after which a task whose worker is silent goes to another; 30 s
+	Replicas      int           // servers that keep a copy, in a cluster; 1
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.TaskBytes == 0 {
+		l.TaskBytes = 256 << 20
+	}
+	if l.ResultBytes == 0 {
+		l.ResultBytes = 1 << 30
+	}
+	if l.MaxAckPending == 0 {
+		l.MaxAckPending = 1024
+	}
+	if l.AckWait == 0 {
+		l.AckWait = 30 * time.Second
+	}
+	if l.Replicas == 0 {
+		l.Replicas = 1
+	}
+	return l
+}
+
+// Setup creates the streams, the lanes' consumers and the bucket, or changes
+// their limits. Doing it again is harmless. It fails where waiting would not:
+// a broker that is away, has no JetStream or too little room.
+func (c *Conn) Setup(ctx context.Context, limits Limits) error {
+	l := limits.withDefaults()
+	storage := jetstream.FileStorage
+	if l.Memory {
+		storage = jetstream.MemoryStorage
+	}
+	streams := []jetstream.StreamConfig{{
+		Name:      tasksStream,
+		Subjects:  []string{taskPrefix + ".*.*.*"},
+		Retention: jetstream.WorkQueuePolicy,
+		MaxBytes:  l.TaskBytes,
+	}, {
+		Name:        resultsStream,
+		Subjects:    []string{resultPrefix + ".*.*.*.*"},
+		Retention:   jetstream.LimitsPolicy,
+		MaxBytes:    l.ResultBytes,
+		AllowDirect: true,
+	}}
+	for _, s := range streams {
+		s.Storage, s.Replicas = storage, l.Replicas
+		s.Discard = jetstream.DiscardNew // a full stream refuses; it forgets nothing
+		s.Duplicates = duplicateWindow
+		s.MaxMsgSize = int32(c.nc.MaxPayload())
+		if err := c.once(ctx, func(ctx context.Context) error {
+			_, err := c.js.CreateOrUpdateStream(ctx, s)
+			return err
+		}); err != nil {
+			return fmt.Errorf("set up stream %s: %w", s.Name, err)
+		}
+	}
+	for _, lane := range Lanes() {
+		if err := c.setupLane(ctx, lane, l); err != nil {
+			return fmt.Errorf("set up lane %s: %w", lane, err)
+		}
+	}
+	if err := c.once(ctx, func(ctx context.Context) error {
+		_, err := c.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: jobsBucket, Storage: storage, Replicas: l.Replicas})
+		return err
+	}); err != nil {
+		return fmt.Errorf("set up bucket %s: %w", jobsBucket, err)
+	}
+	return nil
+}
+
+// setupLane creates the consumer that all workers share. MaxDeliver has no
+// limit: a task that reaches it would stay in the stream, delivered to nobody,
+// so that giving up is the worker's decision. BackOff is not used, as it
+// overrides AckWait.
+func (c *Conn) setupLane(ctx context.Context, lane Lane, l Limits) error {
+	return c.once(ctx, func(ctx context.Context) error {
+		_, err := c.js.CreateOrUpdateConsumer(ctx, tasksStream, jetstream.ConsumerConfig{
+			Durable:       string(lane),
+			FilterSubject: taskPrefix + "." + string(lane) + ".*.*",
+			AckPolicy:     jetstream.AckExplicitPolicy,
+			AckWait:       l.AckWait,
+			MaxDeliver:    -1,
+			MaxAckPending: l.MaxAckPending,
+		})
+		return err
+	})
+}

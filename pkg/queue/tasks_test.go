@@ -1,0 +1,205 @@
+package queue
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/flipmill/flipmill/pkg/wire"
+)
+
+// Handlers that take longer than AckWait get every task once: what waits stays
+// at the broker, and what is worked on is kept alive.
+func TestSlowHandlersGetNothingTwice(t *testing.T) {
+	const ackWait, chunks, workers = 600 * time.Millisecond, 6, 3
+	ctx := testContext(t)
+	c := setUp(t, Limits{AckWait: ackWait})
+	for chunk := range int64(chunks) {
+		publish(t, c, Normal, chunk)
+	}
+	tasks := tasksOf(t, c, Lanes()...)
+	var mu sync.Mutex
+	seen := make(map[int64]int)
+	var running sync.WaitGroup
+	for range workers {
+		running.Go(func() {
+			for range chunks / workers {
+				d, err := tasks.Next(ctx)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				seen[d.ID.Chunk]++
+				mu.Unlock()
+				<-time.After(ackWait * 3 / 2) // the work
+				if err := d.DoubleAck(ctx); err != nil || d.Delivered != 1 {
+					t.Errorf("chunk %d, delivery %d: %v", d.ID.Chunk, d.Delivered, err)
+				}
+			}
+		})
+	}
+	running.Wait()
+	if len(seen) != chunks {
+		t.Errorf("got %v, want each of %d chunks once", seen, chunks)
+	}
+	if n := stored(t, c, tasksStream); n != 0 {
+		t.Errorf("%d tasks left", n)
+	}
+}
+
+// As many tasks are under way as callers asked for; the others are there for
+// other workers.
+func TestNothingIsTakenUnasked(t *testing.T) {
+	c := setUp(t, Limits{})
+	publish(t, c, Normal, 0, 1, 2, 3, 4)
+	first, second := tasksOf(t, c, Lanes()...), tasksOf(t, c, Lanes()...)
+	next(t, first)
+	if out, in := pending(t, c, Normal); out != 1 || in != 4 {
+		t.Errorf("one asked: %d handed out, %d not", out, in)
+	}
+	next(t, second)
+	next(t, second)
+	if out, in := pending(t, c, Normal); out != 3 || in != 2 {
+		t.Errorf("three asked: %d handed out, %d not", out, in)
+	}
+}
+
+func TestLanesInOrder(t *testing.T) {
+	c := setUp(t, Limits{})
+	publish(t, c, Low, 1, 2)
+	publish(t, c, Normal, 3)
+	publish(t, c, High, 4, 5)
+	tasks := tasksOf(t, c, Lanes()...)
+	var got []Lane
+	for range 5 {
+		d := next(t, tasks)
+		got = append(got, d.Lane)
+		ok(t, d.DoubleAck(testContext(t)))
+	}
+	for i, want := range []Lane{High, High, Normal, Low, Low} {
+		if got[i] != want {
+			t.Fatalf("got lanes %v", got)
+		}
+	}
+}
+
+// A caller that waits gets a task from whatever lane, and one that came besides
+// goes to the next caller.
+func TestWaitingForAnyLane(t *testing.T) {
+	ctx := testContext(t)
+	c := setUp(t, Limits{})
+	tasks := tasksOf(t, c, Lanes()...)
+	for chunk := range int64(20) {
+		lane := Lanes()[chunk%3]
+		got := make(chan *Delivery)
+		go func() {
+			d, err := tasks.Next(ctx)
+			if err != nil {
+				t.Error(err)
+			}
+			got <- d
+		}()
+		publish(t, c, lane, chunk)
+		d := <-got
+		if d == nil || d.ID.Chunk != chunk || d.Lane != lane {
+			t.Fatalf("chunk %d in lane %s: got %+v", chunk, lane, d)
+		}
+		ok(t, d.DoubleAck(ctx))
+	}
+}
+
+// A worker that dies does not settle its task; another gets it.
+func TestWorkerDies(t *testing.T) {
+	ctx := testContext(t)
+	s := start(t, ServerOptions{})
+	c := connect(t, Options{Server: s})
+	ok(t, c.Setup(ctx, Limits{AckWait: 300 * time.Millisecond}))
+	publish(t, c, Normal, 9)
+	dying := connect(t, Options{Server: s})
+	tasks, err := dying.Tasks(ctx, Normal)
+	ok(t, err)
+	first := next(t, tasks)
+	tasks.Close()
+	dying.Close()
+	wantError(t, first.DoubleAck(ctx), ErrClosed)
+	d := next(t, tasksOf(t, c, Normal))
+	if d.ID.Chunk != 9 || d.Delivered != 2 {
+		t.Errorf("got %+v", d)
+	}
+}
+
+func TestNakAndTerm(t *testing.T) {
+	c := setUp(t, Limits{})
+	publish(t, c, Normal, 1)
+	tasks := tasksOf(t, c, Normal)
+	ok(t, next(t, tasks).NakWithDelay(0))
+	ok(t, next(t, tasks).NakWithDelay(10*time.Millisecond))
+	d := next(t, tasks)
+	if d.Delivered != 3 {
+		t.Errorf("delivery %d, want the third", d.Delivered)
+	}
+	ok(t, d.Term("not worth it"))
+	ok(t, c.nc.Flush())
+	if n := stored(t, c, tasksStream); n != 0 {
+		t.Errorf("%d tasks left", n)
+	}
+}
+
+// Close gives back at once what arrived for nobody.
+func TestCloseGivesBack(t *testing.T) {
+	ctx := testContext(t)
+	c := setUp(t, Limits{AckWait: time.Hour})
+	tasks, err := c.Tasks(ctx, Normal)
+	ok(t, err)
+	gone, cancel := context.WithCancel(ctx)
+	asked := make(chan error)
+	go func() {
+		_, err := tasks.Next(gone)
+		asked <- err
+	}()
+	consumer, err := c.js.Consumer(ctx, tasksStream, string(Normal))
+	ok(t, err)
+	for info := consumer.CachedInfo(); info.NumWaiting == 0; {
+		info, err = consumer.Info(ctx)
+		ok(t, err)
+	}
+	cancel() // the request still waits at the broker
+	wantError(t, <-asked, context.Canceled)
+	publish(t, c, Normal, 1)
+	tasks.Close()
+	_, err = tasks.Next(ctx)
+	wantError(t, err, errTasksClosed)
+	if d := next(t, tasksOf(t, c, Normal)); d.ID != (wire.ID{Job: "j", Chunk: 1}) {
+		t.Errorf("got %+v", d)
+	}
+}
+
+// Closing while somebody waits ends the waiting.
+func TestCloseWhileWaiting(t *testing.T) {
+	ctx := testContext(t)
+	c := setUp(t, Limits{})
+	tasks, err := c.Tasks(ctx, Lanes()...)
+	ok(t, err)
+	errs := make(chan error, 3)
+	for range 3 {
+		go func() {
+			_, err := tasks.Next(ctx)
+			errs <- err
+		}()
+	}
+	tasks.Close()
+	for range 3 {
+		wantError(t, <-errs, errTasksClosed)
+	}
+}
+
+func TestConsumerDeleted(t *testing.T) {
+	ctx := testContext(t)
+	c := setUp(t, Limits{})
+	tasks := tasksOf(t, c, Normal)
+	ok(t, c.js.DeleteConsumer(ctx, tasksStream, string(Normal)))
+	_, err := tasks.Next(ctx)
+	wantError(t, err, ErrNotFound)
+}
