@@ -35,8 +35,8 @@ func arrows() map[string]arrow {
 		"pkg/config":           {imports: "pkg/puzzle github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper go.yaml.in/yaml/v3"},
 		"pkg/wire":             {imports: "pkg/puzzle pkg/tally pkg/wire/internal/pb google.golang.org/protobuf"},
 		"pkg/wire/internal/pb": {imports: "google.golang.org/protobuf"},
-		"pkg/dataset":          {imports: "pkg/puzzle pkg/tally github.com/parquet-go/parquet-go github.com/klauspost/compress", tests: "pkg/solver " + duckdb},
-		"pkg/queue":            {imports: "pkg/wire github.com/nats-io/nats.go github.com/nats-io/nats-server/v2 " + sync},
+		"pkg/dataset":          {imports: "pkg/puzzle pkg/tally github.com/parquet-go/parquet-go github.com/klauspost/compress", tests: "pkg/solver " + sync + " " + duckdb},
+		"pkg/queue":            {imports: "pkg/wire github.com/nats-io/nats.go github.com/nats-io/nats-server/v2 " + sync, tests: "pkg/puzzle"},
 
 		"producer":   {imports: "pkg/puzzle pkg/corpus pkg/wire pkg/dataset pkg/queue " + sync},
 		"worker":     {imports: "pkg/puzzle pkg/solver pkg/tally pkg/wire pkg/dataset pkg/queue " + sync},
