@@ -130,15 +130,15 @@ func (d *Dir) readFooter(path, table string) (Footer, error) {
 	if err != nil {
 		return Footer{}, err
 	}
-	c, err := codecOf(d.spec.Compression)
+	layout, err := newLayout(table, d.spec)
 	if err != nil {
 		return Footer{}, err
 	}
-	f, layout := openFile(in, info.Size(), tableSchema(table, d.spec), c)
-	if layout != nil {
+	f, wrong := layout.open(in, info.Size())
+	if wrong != nil {
 		// Another spec has another layout: say so rather than what it breaks.
 		if f, err = openLoose(in, info.Size()); err != nil {
-			return Footer{}, layout
+			return Footer{}, wrong
 		}
 	}
 	footer, err := footerOf(f)
@@ -151,8 +151,8 @@ func (d *Dir) readFooter(path, table string) (Footer, error) {
 	if err := d.checkSpec(footer.Spec); err != nil {
 		return Footer{}, err
 	}
-	if layout != nil {
-		return Footer{}, layout
+	if wrong != nil {
+		return Footer{}, wrong
 	}
 	if f.NumRows() != footer.Rows || len(f.RowGroups()) > footer.Chunks {
 		return Footer{}, fmt.Errorf("%d rows in %d row groups, want %d rows in at most %d", f.NumRows(), len(f.RowGroups()), footer.Rows, footer.Chunks)

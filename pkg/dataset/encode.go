@@ -57,18 +57,15 @@ func NewEncoder(spec puzzle.Spec) (*Encoder, error) {
 	if err := CheckSpec(spec); err != nil {
 		return nil, err
 	}
-	c, err := codecOf(spec.Compression)
+	results, err := newLayout(tableResults, spec)
 	if err != nil {
 		return nil, err
 	}
-	e := &Encoder{spec: spec}
-	if e.results, err = newRowGroup(tableSchema(tableResults, spec), c); err != nil {
+	rejects, err := newLayout(tableRejects, spec)
+	if err != nil {
 		return nil, err
 	}
-	if e.rejects, err = newRowGroup(tableSchema(tableRejects, spec), c); err != nil {
-		return nil, err
-	}
-	return e, nil
+	return &Encoder{spec: spec, results: &rowGroup{layout: results}, rejects: &rowGroup{layout: rejects}}, nil
 }
 
 // Encode returns a chunk's results and rejects, each as a Parquet file of one
@@ -329,7 +326,7 @@ func (e *Encoder) encodeRejects(c *puzzle.Chunk) ([]byte, error) {
 		e.raws.add(cut(valid(string(r.Raw)), puzzle.MaxRaw))
 	}
 	e.rejects.begin(len(c.Rejects))
-	for _, field := range e.rejects.schema.Fields() {
+	for _, field := range e.rejects.layout.schema.Fields() {
 		var col content
 		switch name := field.Name(); name {
 		case colReason:

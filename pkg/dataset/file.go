@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/flipmill/flipmill/pkg/puzzle"
 )
 
 const (
@@ -19,11 +22,39 @@ const (
 	maxRows   = 1 << 30        // rows of one row group; real ones have at most 65,536
 )
 
-// newWriter returns a parquet-go writer as all our files are written: one writer
+// layout is how the files of a table are laid out. It is the same for all files
+// of a spec, and never changes.
+type layout struct {
+	table  string
+	schema *parquet.Schema
+	codec  codec
+	empty  format.FileMetaData // of a file without rows
+}
+
+// newLayout returns the layout of a table. The spec has been checked.
+func newLayout(table string, spec puzzle.Spec) (*layout, error) {
+	c, err := codecOf(spec.Compression)
+	if err != nil {
+		return nil, err
+	}
+	l := &layout{table: table, schema: tableSchema(table, spec), codec: c}
+	var file bytes.Buffer
+	if err := l.writer(&file).Close(); err != nil {
+		return nil, fmt.Errorf("write empty table %s: %w", table, err)
+	}
+	f, err := parquet.OpenFile(bytes.NewReader(file.Bytes()), int64(file.Len()))
+	if err != nil {
+		return nil, fmt.Errorf("read empty table %s: %w", table, err)
+	}
+	l.empty = *f.Metadata()
+	return l, nil
+}
+
+// writer returns a parquet-go writer as all our files are written: one writer
 // per file (a reset one forgets column paths) and nothing of the machine in it.
-func newWriter(w io.Writer, schema *parquet.Schema, c codec) *parquet.GenericWriter[any] {
-	return parquet.NewGenericWriter[any](w, schema,
-		parquet.Compression(c.Codec),
+func (l *layout) writer(w io.Writer) *parquet.GenericWriter[any] {
+	return parquet.NewGenericWriter[any](w, l.schema,
+		parquet.Compression(l.codec.Codec),
 		parquet.DataPageVersion(1),
 		parquet.CreatedBy("flipmill", fmt.Sprint(SchemaVersion), "dataset"), // the format's version, not the program's
 	)
@@ -40,15 +71,11 @@ func guard(do func() error) (err error) {
 	return do()
 }
 
-// openFile opens a Parquet file and checks that it is laid out as we write them:
-// the schema, the codec, every column chunk right behind the one before. It does
-// not read pages. The bytes may come from anywhere.
-func openFile(r io.ReaderAt, size int64, schema *parquet.Schema, c codec) (f *parquet.File, err error) {
+// open opens a Parquet file and checks that it is laid out as we write them: the
+// schema, the codec, every column chunk right behind the one before. It does not
+// read pages. The bytes may come from anywhere.
+func (l *layout) open(r io.ReaderAt, size int64) (f *parquet.File, err error) {
 	footer, err := checkFrame(r, size)
-	if err != nil {
-		return nil, err
-	}
-	empty, err := newRowGroup(schema, c)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +84,7 @@ func openFile(r io.ReaderAt, size int64, schema *parquet.Schema, c codec) (f *pa
 		if err != nil {
 			return err
 		}
-		return checkLayout(f, &empty.empty, c, footer)
+		return l.check(f.Metadata(), footer)
 	})
 	if err != nil {
 		return nil, err
@@ -90,21 +117,21 @@ func checkFrame(r io.ReaderAt, size int64) (footer int64, err error) {
 	return footer, nil
 }
 
-func checkLayout(f *parquet.File, empty *format.FileMetaData, c codec, footer int64) error {
-	m := f.Metadata()
-	if m.CreatedBy != empty.CreatedBy || !reflect.DeepEqual(m.Schema, empty.Schema) {
+// check checks a file's metadata; the file's pages and indexes end before footer.
+func (l *layout) check(m *format.FileMetaData, footer int64) error {
+	if m.CreatedBy != l.empty.CreatedBy || !reflect.DeepEqual(m.Schema, l.empty.Schema) {
 		return errors.New("another schema or writer")
 	}
 	next, rows := int64(len(magic)), int64(0)
 	for i := range m.RowGroups {
 		g := &m.RowGroups[i]
-		if g.NumRows < 1 || g.NumRows > maxRows || int(g.Ordinal) != i || len(g.Columns) != len(empty.Schema)-1 {
+		if g.NumRows < 1 || g.NumRows > maxRows || int(g.Ordinal) != i || len(g.Columns) != len(l.empty.Schema)-1 {
 			return fmt.Errorf("row group %d: %d columns of %d rows", i, len(g.Columns), g.NumRows)
 		}
 		rows += g.NumRows
 		for j := range g.Columns {
-			col, name := &g.Columns[j], empty.Schema[j+1].Name
-			if err := checkColumnChunk(col, name, c, g.NumRows, next); err != nil {
+			col, name := &g.Columns[j], l.empty.Schema[j+1].Name
+			if err := checkColumnChunk(col, name, l.codec, g.NumRows, next); err != nil {
 				return fmt.Errorf("row group %d: column %s: %w", i, name, err)
 			}
 			next += col.MetaData.TotalCompressedSize
@@ -145,9 +172,9 @@ func within(offset int64, length int32, footer int64) bool {
 
 // checkCopyable reports a row group that parquet-go would not copy verbatim but
 // silently encode anew, or whose page index would lead readers astray.
-func checkCopyable(f *parquet.File, schema *parquet.Schema) error {
+func (l *layout) checkCopyable(f *parquet.File) error {
 	group := f.Metadata().RowGroups[0]
-	for i, field := range schema.Fields() {
+	for i, field := range l.schema.Fields() {
 		m := &group.Columns[i].MetaData
 		want := []format.PageEncodingStats{{PageType: format.DataPage, Encoding: field.Encoding().Encoding(), Count: 1}}
 		if field.Encoding().Encoding() == format.RLEDictionary {

@@ -169,18 +169,17 @@ func (p *Part) Abort() {
 
 // tableFile is a Parquet file being written under a temporary name.
 type tableFile struct {
-	table, name string
-	temp        *os.File
-	sum         hash.Hash
-	writer      *parquet.GenericWriter[any]
-	schema      *parquet.Schema
-	codec       codec
-	rows        int64
+	*layout
+	name   string
+	temp   *os.File
+	sum    hash.Hash
+	writer *parquet.GenericWriter[any]
+	rows   int64
 }
 
 // create starts a file of a table.
 func (d *Dir) create(table, name string) (*tableFile, error) {
-	c, err := codecOf(d.spec.Compression)
+	layout, err := newLayout(table, d.spec)
 	if err != nil {
 		return nil, err
 	}
@@ -188,8 +187,8 @@ func (d *Dir) create(table, name string) (*tableFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tableFile{table: table, name: name, temp: temp, sum: sha256.New(), schema: tableSchema(table, d.spec), codec: c}
-	t.writer = newWriter(io.MultiWriter(temp, t.sum), t.schema, c)
+	t := &tableFile{layout: layout, name: name, temp: temp, sum: sha256.New()}
+	t.writer = layout.writer(io.MultiWriter(temp, t.sum))
 	return t, nil
 }
 
@@ -202,7 +201,7 @@ func (t *tableFile) copy(file []byte, rows int64) error {
 		}
 		return nil
 	}
-	f, err := openFile(bytes.NewReader(file), int64(len(file)), t.schema, t.codec)
+	f, err := t.open(bytes.NewReader(file), int64(len(file)))
 	if err != nil {
 		return err
 	}
@@ -211,7 +210,7 @@ func (t *tableFile) copy(file []byte, rows int64) error {
 		return fmt.Errorf("%d rows in %d row groups, want %d rows in one", f.NumRows(), len(groups), rows)
 	}
 	err = guard(func() error {
-		if err := checkCopyable(f, t.schema); err != nil {
+		if err := t.checkCopyable(f); err != nil {
 			return err
 		}
 		_, err := t.writer.WriteRowGroup(groups[0])

@@ -19,10 +19,7 @@ import (
 // row of ours, whole columns about a fifth (see dataset_timing_test.go). All
 // encodings and the Thrift structures are parquet-go's.
 type rowGroup struct {
-	schema *parquet.Schema
-	codec  codec
-	empty  format.FileMetaData // of a file with this schema and no rows
-
+	layout  *layout
 	file    bytes.Buffer
 	rows    int
 	chunks  []format.ColumnChunk
@@ -60,19 +57,6 @@ func (l *levels) set(present []byte) error {
 	return nil
 }
 
-func newRowGroup(schema *parquet.Schema, c codec) (*rowGroup, error) {
-	var file bytes.Buffer
-	w := newWriter(&file, schema, c)
-	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("write empty table %s: %w", schema.Name(), err)
-	}
-	f, err := parquet.OpenFile(bytes.NewReader(file.Bytes()), int64(file.Len()))
-	if err != nil {
-		return nil, fmt.Errorf("read empty table %s: %w", schema.Name(), err)
-	}
-	return &rowGroup{schema: schema, codec: c, empty: *f.Metadata()}, nil
-}
-
 // begin starts a file of rows rows. The bytes of the last one become invalid.
 func (g *rowGroup) begin(rows int) {
 	g.rows = rows
@@ -84,11 +68,11 @@ func (g *rowGroup) begin(rows int) {
 // add writes the next column of the schema.
 func (g *rowGroup) add(c content) error {
 	i := len(g.chunks)
-	field := g.schema.Fields()[i]
+	field := g.layout.schema.Fields()[i]
 	chunk := format.ColumnChunk{MetaData: format.ColumnMetaData{
 		Type:         format.Type(field.Type().Kind()),
 		PathInSchema: []string{field.Name()},
-		Codec:        g.codec.CompressionCodec(),
+		Codec:        g.layout.codec.CompressionCodec(),
 		NumValues:    int64(g.rows),
 	}}
 	m := &chunk.MetaData
@@ -153,7 +137,7 @@ func (g *rowGroup) dataPage(m *format.ColumnMetaData, c content, enc encoding.En
 
 // write compresses a page and appends it, header first.
 func (g *rowGroup) write(m *format.ColumnMetaData, header format.PageHeader, enc format.Encoding, body []byte, cells int) error {
-	packed, err := g.codec.encode(g.packed, body, cells)
+	packed, err := g.layout.codec.encode(g.packed, body, cells)
 	if err != nil {
 		return fmt.Errorf("compress page: %w", err)
 	}
@@ -193,7 +177,7 @@ func (g *rowGroup) finish() ([]byte, error) {
 		group.TotalByteSize += c.MetaData.TotalUncompressedSize
 		group.TotalCompressedSize += c.MetaData.TotalCompressedSize
 	}
-	meta := g.empty
+	meta := g.layout.empty
 	meta.NumRows, meta.RowGroups = int64(g.rows), []format.RowGroup{group}
 	start := g.file.Len()
 	if err := g.thrift(&meta); err != nil {

@@ -45,10 +45,7 @@ func (d *Dir) writeStats(t *tally.Tally, in Input) (File, error) {
 
 // encodeStats returns the rows as a Parquet file of one row group.
 func encodeStats(t *tableFile, spec puzzle.Spec, rows []tally.Row) ([]byte, error) {
-	g, err := newRowGroup(t.schema, t.codec)
-	if err != nil {
-		return nil, err
-	}
+	g := &rowGroup{layout: t.layout}
 	e := &Encoder{spec: spec}
 	var boards, unique, optimal []int64
 	solved := make([]byte, len(rows))

@@ -3,12 +3,9 @@ package dataset
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"math/bits"
 	"slices"
 	"unicode/utf8"
-
-	"github.com/parquet-go/parquet-go"
 
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/tally"
@@ -75,12 +72,11 @@ func newPartRows(v *verifier, p *Files) *partRows { return &partRows{v: v, part:
 func (r *partRows) read(file File, table string) bool {
 	r.file = file.Name
 	first, last := r.part.FirstIndex, r.part.FirstIndex+r.part.Records-1
-	schema := tableSchema(table, r.v.spec)
-	c, err := codecOf(r.v.spec.Compression)
+	layout, err := newLayout(table, r.v.spec)
 	if err != nil {
 		panic("BUG: dataset: checked spec: " + err.Error())
 	}
-	f, done, err := r.v.open(file.Name, strictly(schema, c))
+	f, done, err := r.v.open(file.Name, layout.open)
 	if err != nil {
 		r.v.rows(file.Name, first, last, "unreadable: %v", err)
 		return false
@@ -392,9 +388,4 @@ func (r *partRows) checkReached(t table, from int) {
 			r.bad(t.number(colIndex, from+i), "have a solution that does not reach its target")
 		}
 	}
-}
-
-// strictly returns openFile for one schema and codec.
-func strictly(schema *parquet.Schema, c codec) opener {
-	return func(r io.ReaderAt, size int64) (*parquet.File, error) { return openFile(r, size, schema, c) }
 }

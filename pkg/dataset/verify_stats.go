@@ -12,11 +12,11 @@ import (
 // readStats reads the statistics file, compares its footer with the manifest and
 // its rows with its footer, and returns the tally.
 func (v *verifier) readStats() (*tally.Tally, error) {
-	c, err := codecOf(v.spec.Compression)
+	layout, err := newLayout(tableStats, v.spec)
 	if err != nil {
 		return nil, err
 	}
-	f, done, err := v.open(v.manifest.Stats.Name, strictly(tableSchema(tableStats, v.spec), c))
+	f, done, err := v.open(v.manifest.Stats.Name, layout.open)
 	if err != nil {
 		return nil, err
 	}
