@@ -66,7 +66,7 @@ func (s *slot) giveUp(j *job, task *wire.Task, detail string) *wire.Result {
 
 // failed is the result that stops a job.
 func failed(id wire.ID, err error) *wire.Result {
-	return &wire.Result{ID: id, Failure: err.Error(), Fatal: true}
+	return &wire.Result{ID: id, Failure: err.Error()}
 }
 
 // panicError is a panic while solving.

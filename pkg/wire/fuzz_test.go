@@ -15,7 +15,7 @@ func FuzzParseTask(f *testing.F) {
 
 func FuzzParseResult(f *testing.F) {
 	seed(f, &Result{ID: ID{Job: "a"}, Boards: 1, Rejected: 1, Results: []byte("rows"), Rejects: []byte("x")}, AppendResult)
-	seed(f, &Result{ID: ID{Job: "a"}, Failure: "no", Fatal: true}, AppendResult)
+	seed(f, &Result{ID: ID{Job: "a"}, Failure: "no"}, AppendResult)
 	f.Fuzz(func(t *testing.T, data []byte) { stable(t, data, AppendResult, ParseResult) })
 }
 

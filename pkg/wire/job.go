@@ -31,6 +31,10 @@ type Totals struct {
 	CorpusSHA256 [sha256.Size]byte
 	Format       string   // corpus format, as found
 	Sources      []Source // in the order they were read
+
+	// PartsSHA256 is the SumParts of all parts. It is what tells apart two drives
+	// of a corpus that changed between them: each may have made some of the parts.
+	PartsSHA256 [sha256.Size]byte
 }
 
 // Source is one file of a corpus.
@@ -136,6 +140,7 @@ func fromTotals(t *Totals) *pb.Totals {
 		CorpusSha256: t.CorpusSHA256[:],
 		Format:       t.Format,
 		Sources:      make([]*pb.Source, len(t.Sources)),
+		PartsSha256:  t.PartsSHA256[:],
 	}
 	for i := range t.Sources {
 		s := &t.Sources[i]
@@ -150,6 +155,9 @@ func toTotals(t *Totals, m *pb.Totals) (err error) {
 	}
 	t.Records, t.Chunks, t.Format = m.Records, m.Chunks, m.Format
 	if t.CorpusSHA256, err = digest32("digest of the corpus", m.CorpusSha256); err != nil {
+		return err
+	}
+	if t.PartsSHA256, err = digest32("digest of the parts", m.PartsSha256); err != nil {
 		return err
 	}
 	t.Sources = slices.Grow(t.Sources, len(m.Sources))

@@ -20,8 +20,7 @@ type Result struct {
 	Results  []byte            // Parquet file with one row group; may be empty if Boards is 0
 	Rejects  []byte            // Parquet file with one row group; may be empty if Rejected is 0
 	Tally    []byte            // the chunk's statistics, in the encoding of package tally
-	Failure  string            // why there are no rows; the fields above but ID are then not sent
-	Fatal    bool              // the failure is a bug or a broken contract: the job must stop
+	Failure  string            // why there are no rows, and the job must stop; the fields above but ID are then not sent
 }
 
 // Records returns the number of records in the chunk.
@@ -34,7 +33,7 @@ func AppendResult(dst []byte, r *Result) ([]byte, error) {
 	}
 	m := &pb.Result{Job: r.ID.Job, Chunk: r.ID.Chunk, Part: r.ID.Part, Epoch: r.ID.Epoch}
 	if r.Failure != "" {
-		m.Outcome = &pb.Result_Failure{Failure: &pb.Failure{Message: validText(r.Failure), Fatal: r.Fatal}}
+		m.Outcome = &pb.Result_Failure{Failure: &pb.Failure{Message: validText(r.Failure)}}
 	} else {
 		m.Outcome = &pb.Result_Solved{Solved: fromSolved(r)}
 	}
@@ -81,7 +80,7 @@ func toOutcome(r *Result, m *pb.Result) error {
 		if f.Message == "" {
 			return errors.New("a failure without a message")
 		}
-		r.Failure, r.Fatal = f.Message, f.Fatal
+		r.Failure = f.Message
 		return nil
 	}
 	s := m.GetSolved()

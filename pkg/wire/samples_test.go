@@ -53,6 +53,7 @@ func testJob() *Job {
 			CorpusSHA256: [32]byte{1, 2},
 			Format:       "lines",
 			Sources:      []Source{{Name: "caf\xe9.txt", Bytes: 99, SHA256: [32]byte{3}}},
+			PartsSHA256:  [32]byte{4},
 		},
 	}
 }

@@ -71,6 +71,16 @@ func SumPart(chunks [][sha256.Size]byte) (mark [PartDigestSize]byte) {
 	return mark
 }
 
+// SumParts returns the SHA-256 over the marks of all parts of a job, in order.
+func SumParts(parts []Part) (sum [sha256.Size]byte) {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write(p.Digest[:])
+	}
+	h.Sum(sum[:0])
+	return sum
+}
+
 // appendMessage appends the deterministic encoding of m.
 func appendMessage(dst []byte, m proto.Message) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.MarshalAppend(dst, m)

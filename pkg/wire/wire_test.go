@@ -30,7 +30,7 @@ func TestRoundTrip(t *testing.T) {
 		{ID: ID{Job: "a"}, Boards: 1, Results: []byte("rows")},
 		{ID: ID{Job: "a-1", Chunk: 7, Part: 1, Epoch: 3}, First: 700, Boards: 90, Rejected: 10, Digest: [32]byte{5}, Results: []byte("rows"), Rejects: []byte("more"), Tally: []byte("t")},
 		{ID: ID{Job: "a"}, Failure: "no such rule"},
-		{ID: ID{Job: "a"}, Failure: "a wrong answer", Fatal: true},
+		{ID: ID{Job: "a"}, Failure: "a wrong answer"},
 	} {
 		roundTrip(t, r, AppendResult, ParseResult)
 	}
@@ -145,6 +145,15 @@ func TestSumPart(t *testing.T) {
 	}
 }
 
+func TestSumParts(t *testing.T) {
+	// (printf 'a%.0s' {1..16}; printf 'b%.0s' {1..16}) | sha256sum
+	parts := []Part{{Digest: [16]byte(bytes.Repeat([]byte("a"), 16))}, {Number: 1, Digest: [16]byte(bytes.Repeat([]byte("b"), 16))}}
+	sum := SumParts(parts)
+	if got, want := hex.EncodeToString(sum[:]), "abf8fedeb2a96ae182e858f521512f703b5de5c40a63ed13980e46a2fa6d996e"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func hexOf(b [PartDigestSize]byte) string { return hex.EncodeToString(b[:]) }
 
 func TestValidateJobID(t *testing.T) {
@@ -217,7 +226,7 @@ func TestParseResultRefuses(t *testing.T) {
 	refuses(t, r, AppendResult, ParseResult, map[string]func(*pb.Result){
 		"job id":            func(m *pb.Result) { m.Job = "" },
 		"no outcome":        func(m *pb.Result) { m.Outcome = nil },
-		"silent failure":    func(m *pb.Result) { m.Outcome = &pb.Result_Failure{Failure: &pb.Failure{Fatal: true}} },
+		"silent failure":    func(m *pb.Result) { m.Outcome = &pb.Result_Failure{Failure: &pb.Failure{}} },
 		"no records":        func(m *pb.Result) { m.GetSolved().Boards, m.GetSolved().Rejected = 0, 0 },
 		"negative boards":   func(m *pb.Result) { m.GetSolved().Boards = -1 },
 		"records overflow":  func(m *pb.Result) { m.GetSolved().Boards = math.MaxInt64 },
@@ -245,6 +254,7 @@ func TestParseJobRefuses(t *testing.T) {
 		"negative records":      func(m *pb.Job) { m.Totals.Records = -1 },
 		"more chunks":           func(m *pb.Job) { m.Totals.Chunks = m.Totals.Records + 1 },
 		"corpus digest":         func(m *pb.Job) { m.Totals.CorpusSha256 = nil },
+		"parts digest":          func(m *pb.Job) { m.Totals.PartsSha256 = m.Totals.PartsSha256[1:] },
 		"source digest":         func(m *pb.Job) { m.Totals.Sources[0].Sha256 = []byte{1} },
 		"source of minus bytes": func(m *pb.Job) { m.Totals.Sources[0].Bytes = -1 },
 	})

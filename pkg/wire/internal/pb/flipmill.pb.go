@@ -676,11 +676,11 @@ func (x *Solved) GetTally() []byte {
 	return nil
 }
 
-// Failure says that a worker could not make rows of a task.
+// Failure says that a worker could not make rows of a task: a bug or a broken
+// contract, for which the job must stop.
 type Failure struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Message       string                 `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"` // for people, not empty
-	Fatal         bool                   `protobuf:"varint,2,opt,name=fatal,proto3" json:"fatal,omitempty"`    // a bug or a broken contract: the job must stop
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -720,13 +720,6 @@ func (x *Failure) GetMessage() string {
 		return x.Message
 	}
 	return ""
-}
-
-func (x *Failure) GetFatal() bool {
-	if x != nil {
-		return x.Fatal
-	}
-	return false
 }
 
 // Job is the record of a job. Bucket FLIPMILL_JOBS, key <job>. The producer
@@ -935,6 +928,7 @@ type Totals struct {
 	CorpusSha256  []byte                 `protobuf:"bytes,3,opt,name=corpus_sha256,json=corpusSha256,proto3" json:"corpus_sha256,omitempty"` // 32 bytes
 	Format        string                 `protobuf:"bytes,4,opt,name=format,proto3" json:"format,omitempty"`                                 // corpus format, as found
 	Sources       []*Source              `protobuf:"bytes,5,rep,name=sources,proto3" json:"sources,omitempty"`                               // in the order they were read
+	PartsSha256   []byte                 `protobuf:"bytes,6,opt,name=parts_sha256,json=partsSha256,proto3" json:"parts_sha256,omitempty"`    // over the marks of all parts in order, as in Ledger.part_digests; 32 bytes
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1000,6 +994,13 @@ func (x *Totals) GetFormat() string {
 func (x *Totals) GetSources() []*Source {
 	if x != nil {
 		return x.Sources
+	}
+	return nil
+}
+
+func (x *Totals) GetPartsSha256() []byte {
+	if x != nil {
+		return x.PartsSha256
 	}
 	return nil
 }
@@ -1074,8 +1075,8 @@ type Ledger struct {
 	// Numbers of the committed parts, ascending, each as the difference to the one
 	// before (the first to 0).
 	PartDeltas []int64 `protobuf:"varint,3,rep,packed,name=part_deltas,json=partDeltas,proto3" json:"part_deltas,omitempty"`
-	// For each committed part 16 bytes: the beginning of the SHA-256 over the
-	// concatenated digests of its chunks.
+	// For each committed part its mark of 16 bytes: the beginning of the SHA-256
+	// over the concatenated digests of its chunks.
 	PartDigests   []byte `protobuf:"bytes,4,opt,name=part_digests,json=partDigests,proto3" json:"part_digests,omitempty"`
 	Received      *Count `protobuf:"bytes,5,opt,name=received,proto3" json:"received,omitempty"` // results seen at least once, committed ones included
 	Committed     *Count `protobuf:"bytes,6,opt,name=committed,proto3" json:"committed,omitempty"`
@@ -1258,10 +1259,9 @@ const file_flipmill_proto_rawDesc = "" +
 	"\arejects\x18\x06 \x01(\fR\arejects\x12%\n" +
 	"\x0eresults_sha256\x18\a \x01(\fR\rresultsSha256\x12%\n" +
 	"\x0erejects_sha256\x18\b \x01(\fR\rrejectsSha256\x12\x14\n" +
-	"\x05tally\x18\t \x01(\fR\x05tally\"9\n" +
+	"\x05tally\x18\t \x01(\fR\x05tally\")\n" +
 	"\aFailure\x12\x18\n" +
-	"\amessage\x18\x01 \x01(\tR\amessage\x12\x14\n" +
-	"\x05fatal\x18\x02 \x01(\bR\x05fatal\"\x7f\n" +
+	"\amessage\x18\x01 \x01(\tR\amessageJ\x04\b\x02\x10\x03\"\x7f\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.flipmill.v1.SpecR\x04spec\x12\x14\n" +
@@ -1280,13 +1280,14 @@ const file_flipmill_proto_rawDesc = "" +
 	"\x04rows\x18\t \x01(\rR\x04rows\x12\x12\n" +
 	"\x04cols\x18\n" +
 	" \x01(\rR\x04cols\x12\x18\n" +
-	"\asymbols\x18\v \x01(\tR\asymbols\"\xa6\x01\n" +
+	"\asymbols\x18\v \x01(\tR\asymbols\"\xc9\x01\n" +
 	"\x06Totals\x12\x18\n" +
 	"\arecords\x18\x01 \x01(\x03R\arecords\x12\x16\n" +
 	"\x06chunks\x18\x02 \x01(\x03R\x06chunks\x12#\n" +
 	"\rcorpus_sha256\x18\x03 \x01(\fR\fcorpusSha256\x12\x16\n" +
 	"\x06format\x18\x04 \x01(\tR\x06format\x12-\n" +
-	"\asources\x18\x05 \x03(\v2\x13.flipmill.v1.SourceR\asources\"J\n" +
+	"\asources\x18\x05 \x03(\v2\x13.flipmill.v1.SourceR\asources\x12!\n" +
+	"\fparts_sha256\x18\x06 \x01(\fR\vpartsSha256\"J\n" +
 	"\x06Source\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\fR\x04name\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\x12\x16\n" +
