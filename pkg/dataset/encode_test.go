@@ -217,7 +217,7 @@ func TestEstimateRow(t *testing.T) {
 	const message, limit = 1 << 20, 900 << 10
 	for _, spec := range variants(testSpec(t, "plus", puzzle.Either)) {
 		e := newEncoder(t, spec)
-		for _, size := range []puzzle.Size{{Rows: 1, Cols: 1}, {Rows: 4, Cols: 4}, {Rows: 5, Cols: 5}, {Rows: 7, Cols: 9}, {Rows: 16, Cols: 16}, {Rows: 256, Cols: 16}, {Rows: 3, Cols: 211}} {
+		for _, size := range []puzzle.Size{{Rows: 1, Cols: 1}, {Rows: 5, Cols: 5}, {Rows: 16, Cols: 16}, {Rows: 256, Cols: 16}, {Rows: 3, Cols: 211}} {
 			n := min(65536, chunkEstimate/dataset.EstimateRow(spec, size.Cells()))
 			a := makeChunk(random(1), spec, 0, map[puzzle.Size]int{size: n}, 0)
 			solveAll(&a)
@@ -247,19 +247,23 @@ func solveAll(a *answered) {
 // Chunks in which every board has another size than the one before.
 func TestEstimateRowMixed(t *testing.T) {
 	rng := random(7)
-	for _, spec := range variants(testSpec(t, "plus", puzzle.Either)) {
-		var a answered
-		for bytes := 0; bytes < chunkEstimate && a.chunk.Boards() < 65536; {
-			size := puzzle.Size{Rows: 1 + rng.IntN(16), Cols: 1 + rng.IntN(4)}
-			run, ans := pressed(rng, spec, size, 1)
-			a.chunk.Runs, a.answers = append(a.chunk.Runs, run), append(a.answers, ans)
-			bytes += dataset.EstimateRow(spec, size.Cells())
+	spec := testSpec(t, "plus", puzzle.Either)
+	var all answered
+	for range 65536 / 2 {
+		size := puzzle.Size{Rows: 1 + rng.IntN(16), Cols: 1 + rng.IntN(4)}
+		run, ans := pressed(rng, spec, size, 1)
+		all.chunk.Runs, all.answers = append(all.chunk.Runs, run), append(all.answers, ans)
+	}
+	solveAll(&all)
+	for _, spec := range variants(spec) {
+		bytes, n := 0, 0
+		for ; bytes < chunkEstimate && n < len(all.answers); n++ {
+			bytes += dataset.EstimateRow(spec, all.chunk.Runs[n].Cells())
 		}
-		a.chunk.Spans = []puzzle.Span{{Records: len(a.chunk.Runs)}}
-		solveAll(&a)
+		a := answered{puzzle.Chunk{Runs: all.chunk.Runs[:n], Spans: []puzzle.Span{{Records: n}}}, all.answers[:n]}
 		c := a.encode(t, newEncoder(t, spec))
-		if total := len(c.Results) + len(c.Tally.Append(nil)); total > 900<<10 {
-			t.Errorf("%s, %s: %d rows take %d bytes", spec.Cells, spec.Compression, len(a.chunk.Runs), total)
+		if total := len(c.Results) + len(c.Tally.Append(nil)); total > bytes+bytes/4+(64<<10) {
+			t.Errorf("%s, %s: %d rows estimated at %d bytes take %d", spec.Cells, spec.Compression, n, bytes, total)
 		}
 	}
 }

@@ -26,7 +26,7 @@ import (
 type Tally struct {
 	groups  map[group]counts
 	rejects map[puzzle.Reason]int64
-	moves   []counts // scratch of Add, indexed by min_moves, all zero between calls
+	moves   []counts // scratch of Add, indexed by status and min_moves, all zero between calls
 }
 
 // group is what boards are counted by. minMoves is 0 unless status is Solved.
@@ -35,6 +35,8 @@ type group struct {
 	status              puzzle.Status
 	minMoves            int32
 }
+
+const statuses = int(puzzle.Unproven) + 1
 
 type counts struct {
 	boards, uniqueOptimal, optimal int64
@@ -62,40 +64,39 @@ func (t *Tally) Add(size puzzle.Size, a *puzzle.Answers) {
 	if len(a.Status) == 0 {
 		return
 	}
-	used := int(slices.Max(a.MinMoves)) + 1
+	// One table for all statuses: a branch on the status of a random board is
+	// mispredicted too often.
+	width := int(slices.Max(a.MinMoves)) + 1
+	used := width * statuses
 	if used > len(t.moves) {
 		t.moves = append(t.moves, make([]counts, used-len(t.moves))...)
 	}
-	g := group{rows: int32(size.Rows), cols: int32(size.Cols), nullity: int32(a.Nullity)}
-	var other [puzzle.Unproven + 1]int64
+	table := t.moves[:used]
 	moves, optimal := a.MinMoves[:len(a.Status)], a.OptimalCount[:len(a.Status)]
 	for i, status := range a.Status {
-		if status != puzzle.Solved {
-			other[status]++
+		c := &table[int(status)*width+int(moves[i])]
+		n := optimal[i]
+		c.boards++
+		c.optimal = plus(c.optimal, n)
+		c.uniqueOptimal += isOne(n)
+	}
+	g := group{rows: int32(size.Rows), cols: int32(size.Cols), nullity: int32(a.Nullity)}
+	for i, c := range table {
+		if c.boards == 0 {
 			continue
 		}
-		c := &t.moves[moves[i]]
-		c.boards++
-		c.optimal = plus(c.optimal, optimal[i])
-		if optimal[i] == 1 {
-			c.uniqueOptimal++
+		table[i] = counts{}
+		g.status, g.minMoves = puzzle.Status(i/width), int32(i%width)
+		if g.status != puzzle.Solved {
+			g.minMoves, c = 0, counts{boards: c.boards}
 		}
-	}
-	for m, c := range t.moves[:used] {
-		if c.boards > 0 {
-			g.status, g.minMoves = puzzle.Solved, int32(m)
-			t.add(g, c)
-			t.moves[m] = counts{}
-		}
-	}
-	g.minMoves = 0
-	for status, boards := range other {
-		if boards > 0 {
-			g.status = puzzle.Status(status)
-			t.add(g, counts{boards: boards})
-		}
+		t.add(g, c)
 	}
 }
+
+// isOne returns 1 for 1 and 0 for every other number that is not negative,
+// without a branch.
+func isOne(n int64) int64 { return int64(uint64((n^1)-1) >> 63) }
 
 // AddRejects counts records rejected for one reason.
 func (t *Tally) AddRejects(reason puzzle.Reason, records int64) {
