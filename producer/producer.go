@@ -75,8 +75,8 @@ const maxUnderWay = 4 << 20
 
 // producer drives one corpus. Its fields are owned by the goroutine of run.
 type producer struct {
-	conn    *queue.Conn
-	opts    Options
+	conn   *queue.Conn
+	opts   Options
 	epoch  uint32
 	tasks  *queue.Publisher
 	next   func() (*wire.Ledger, error, bool) // waits for the next ledger
@@ -85,10 +85,12 @@ type producer struct {
 	chunks  int64
 	records int64
 
+	parts   []wire.Part         // handed over completely
+	digests [][sha256.Size]byte // of the chunks so far of the part being handed over
+
 	// The part being handed over, if it was committed when its first chunk came:
 	// its chunks are compared instead of published.
 	committed *wire.Part
-	redone    [][sha256.Size]byte // digests of its chunks so far
 }
 
 func (p *producer) run(ctx context.Context, c *corpus.Corpus) error {
@@ -107,10 +109,7 @@ func (p *producer) run(ctx context.Context, c *corpus.Corpus) error {
 		return err
 	}
 	p.tasks = p.conn.Publisher(p.opts.Lane, maxUnderWay)
-	if err := p.split(ctx, c); err != nil {
-		return err
-	}
-	if err := p.tasks.Flush(ctx); err != nil {
+	if err := p.publishAll(ctx, c); err != nil {
 		return err
 	}
 	totals, err := p.totals(c)
@@ -119,6 +118,23 @@ func (p *producer) run(ctx context.Context, c *corpus.Corpus) error {
 	}
 	p.opts.Log.Info("corpus read", "job", id, "records", totals.Records, "chunks", totals.Chunks)
 	return p.conn.SealJob(ctx, id, totals)
+}
+
+// publishAll returns when all chunks are stored, or, after an error, when no
+// more are being sent.
+func (p *producer) publishAll(ctx context.Context, c *corpus.Corpus) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	err := p.split(ctx, c)
+	if err != nil {
+		cancel()
+	}
+	// Without the cancellation, which ends the sending, not the waiting for that.
+	sent := p.tasks.Flush(context.WithoutCancel(ctx))
+	if err != nil {
+		return err
+	}
+	return sent
 }
 
 // split hands the corpus over chunk by chunk.
@@ -133,7 +149,10 @@ func (p *producer) split(ctx context.Context, c *corpus.Corpus) error {
 					return err
 				}
 			}
-			return p.endPart()
+			if len(p.digests) > 0 || p.chunks == 0 { // an empty corpus has one empty part
+				return p.endPart()
+			}
+			return nil
 		case err != nil:
 			return err
 		}
@@ -156,11 +175,12 @@ func (p *producer) handOver(ctx context.Context, chunk *puzzle.Chunk) error {
 			return err
 		}
 	}
-	if p.committed != nil {
-		p.redone = append(p.redone, chunk.Digest())
-	} else if err := p.publish(ctx, id, chunk); err != nil {
-		return err
+	if p.committed == nil {
+		if err := p.publish(ctx, id, chunk); err != nil {
+			return err
+		}
 	}
+	p.digests = append(p.digests, chunk.Digest())
 	p.chunks++
 	p.records += int64(chunk.Records())
 	if p.opts.Published != nil {
@@ -193,17 +213,15 @@ func (p *producer) publish(ctx context.Context, id wire.ID, chunk *puzzle.Chunk)
 	return p.tasks.Publish(ctx, id, data)
 }
 
-// endPart compares a part that was committed already with the corpus. A corpus
-// that ends before the last committed part is found by the aggregator, from the
-// totals.
+// endPart notes the mark of the part, and compares it if the part was committed
+// already. What other drives of another corpus have left besides, the aggregator
+// finds from the totals.
 func (p *producer) endPart() error {
-	if p.committed == nil {
-		return nil
+	part := wire.Part{Number: int64(len(p.parts)), Digest: wire.SumPart(p.digests)}
+	if p.committed != nil && part != *p.committed {
+		return fmt.Errorf("part %d: %w", part.Number, ErrOtherCorpus)
 	}
-	if wire.SumPart(p.redone) != p.committed.Digest {
-		return fmt.Errorf("part %d: %w", p.committed.Number, ErrOtherCorpus)
-	}
-	p.committed, p.redone = nil, p.redone[:0]
+	p.parts, p.digests, p.committed = append(p.parts, part), p.digests[:0], nil
 	return nil
 }
 
@@ -222,7 +240,7 @@ func (p *producer) awaitLedger() error {
 
 // totals says what the corpus was.
 func (p *producer) totals(c *corpus.Corpus) (*wire.Totals, error) {
-	t := &wire.Totals{Records: p.records, Chunks: p.chunks, Format: c.Format()}
+	t := &wire.Totals{Records: p.records, Chunks: p.chunks, Format: c.Format(), PartsSHA256: wire.SumParts(p.parts)}
 	for _, s := range c.Sources() {
 		source := wire.Source{Name: s.Name, Bytes: s.Bytes}
 		if _, err := hex.Decode(source.SHA256[:], []byte(s.SHA256)); err != nil {

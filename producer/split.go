@@ -1,6 +1,8 @@
 package producer
 
 import (
+	"unicode/utf8"
+
 	"github.com/flipmill/flipmill/pkg/corpus"
 	"github.com/flipmill/flipmill/pkg/dataset"
 	"github.com/flipmill/flipmill/pkg/puzzle"
@@ -18,6 +20,7 @@ const (
 // Estimated bytes in a task, besides the line masks and the texts.
 const (
 	runBytes    = 16 // a run's size and count, with protobuf's framing
+	spanBytes   = 16 // a span's count and framing, and its first line number; in a result an entry of a dictionary
 	recordBytes = 2  // a record's line number
 	rejectBytes = 32 // a reject's index, reason and framing
 )
@@ -41,15 +44,28 @@ func newSplitter(spec puzzle.Spec) *splitter { return &splitter{spec: spec} }
 // cost estimates the bytes that a record adds to its task and to its result.
 func (s *splitter) cost(rec *corpus.Record) (task, result int) {
 	task = recordBytes
+	if n := len(s.chunk.Spans); n == 0 || s.chunk.Spans[n-1].Source != rec.Source {
+		task += spanBytes + len(rec.Source)
+		result += spanBytes + 2*len(rec.Source) // results and rejects may both have it
+	}
 	if rec.Rejected() {
-		text := len(rec.Reject.Detail) + len(rec.Reject.Raw)
-		return task + rejectBytes + text, rejectBytes + text
+		text := rejectBytes + len(rec.Reject.Detail)
+		return task + text + len(rec.Reject.Raw), result + text + storedRaw(rec.Reject.Raw)
 	}
 	task += 2 * len(rec.Board.Masks)
 	if s.lastSize() != rec.Board.Size {
 		task += runBytes
 	}
-	return task, dataset.EstimateRow(s.spec, rec.Board.Cells())
+	return task, result + dataset.EstimateRow(s.spec, rec.Board.Cells())
+}
+
+// storedRaw is the most bytes that a dataset keeps of a raw text: there, an
+// invalid byte takes the three of U+FFFD.
+func storedRaw(raw []byte) int {
+	if utf8.Valid(raw) {
+		return len(raw)
+	}
+	return min(3*len(raw), puzzle.MaxRaw)
 }
 
 // fits reports whether the record may join the open chunk. The first record of
