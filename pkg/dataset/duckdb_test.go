@@ -185,3 +185,23 @@ func TestDuckDBLarge(t *testing.T) {
 		t.Errorf("%.1f bytes per row", perRow)
 	}
 }
+
+// The documented queries work, and find something.
+func TestDuckDBDocumented(t *testing.T) {
+	db := duck(t)
+	path := smallCorpus(t, testSpec(t, "plus", puzzle.Either)).write(t, t.TempDir())
+	text, err := os.ReadFile("../../docs/dataset.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(text), "```sql\n")[1:]
+	if len(blocks) < 7 {
+		t.Errorf("%d queries, want at least 7", len(blocks))
+	}
+	for _, block := range blocks {
+		sql, _, _ := strings.Cut(block, "```")
+		if rows := query(t, db, strings.ReplaceAll(sql, "out/job=demo", path)); len(rows) == 0 || strings.Contains(rows[0], "nil") {
+			t.Errorf("%s finds %q", sql, rows)
+		}
+	}
+}
