@@ -22,6 +22,7 @@ type Dir struct {
 	output, job string
 	spec        puzzle.Spec
 	options     Options
+	layouts     map[string]*layout // by table
 
 	mu    sync.Mutex
 	files map[string]File // by name; those this Dir has written, so that Finish need not read them
@@ -37,16 +38,22 @@ func Open(output, job string, spec puzzle.Spec) (*Dir, error) {
 	if err := CheckSpec(spec); err != nil {
 		return nil, err
 	}
-	d := &Dir{output: output, job: job, spec: spec, options: optionsOf(spec), files: make(map[string]File)}
+	layouts, err := newLayouts(spec)
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{output: output, job: job, spec: spec, options: optionsOf(spec), layouts: layouts, files: make(map[string]File)}
 	m, err := ReadManifest(d.Path())
 	switch {
 	case err == nil:
-		return d, d.checkSpec(m.Spec)
-	case !errors.Is(err, fs.ErrNotExist):
+		err = d.checkSpec(m.Spec)
+	case errors.Is(err, fs.ErrNotExist):
+		_, err = d.Committed()
+	}
+	if err != nil {
 		return nil, err
 	}
-	_, err = d.Committed()
-	return d, err
+	return d, nil
 }
 
 // Path returns the dataset's folder.
@@ -130,11 +137,7 @@ func (d *Dir) readFooter(path, table string) (Footer, error) {
 	if err != nil {
 		return Footer{}, err
 	}
-	layout, err := newLayout(table, d.spec)
-	if err != nil {
-		return Footer{}, err
-	}
-	f, wrong := layout.open(in, info.Size())
+	f, wrong := d.layouts[table].open(in, info.Size())
 	if wrong != nil {
 		// Another spec has another layout: say so rather than what it breaks.
 		if f, err = openLoose(in, info.Size()); err != nil {

@@ -57,15 +57,11 @@ func NewEncoder(spec puzzle.Spec) (*Encoder, error) {
 	if err := CheckSpec(spec); err != nil {
 		return nil, err
 	}
-	results, err := newLayout(tableResults, spec)
+	layouts, err := newLayouts(spec)
 	if err != nil {
 		return nil, err
 	}
-	rejects, err := newLayout(tableRejects, spec)
-	if err != nil {
-		return nil, err
-	}
-	return &Encoder{spec: spec, results: &rowGroup{layout: results}, rejects: &rowGroup{layout: rejects}}, nil
+	return &Encoder{spec: spec, results: &rowGroup{layout: layouts[tableResults]}, rejects: &rowGroup{layout: layouts[tableRejects]}}, nil
 }
 
 // Encode returns a chunk's results and rejects, each as a Parquet file of one

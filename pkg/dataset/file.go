@@ -50,6 +50,19 @@ func newLayout(table string, spec puzzle.Spec) (*layout, error) {
 	return l, nil
 }
 
+// newLayouts returns the layouts of all tables, by name.
+func newLayouts(spec puzzle.Spec) (map[string]*layout, error) {
+	layouts := make(map[string]*layout)
+	for _, table := range [...]string{tableResults, tableRejects, tableStats} {
+		l, err := newLayout(table, spec)
+		if err != nil {
+			return nil, err
+		}
+		layouts[table] = l
+	}
+	return layouts, nil
+}
+
 // writer returns a parquet-go writer as all our files are written: one writer
 // per file (a reset one forgets column paths) and nothing of the machine in it.
 func (l *layout) writer(w io.Writer) *parquet.GenericWriter[any] {

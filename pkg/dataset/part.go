@@ -179,10 +179,7 @@ type tableFile struct {
 
 // create starts a file of a table.
 func (d *Dir) create(table, name string) (*tableFile, error) {
-	layout, err := newLayout(table, d.spec)
-	if err != nil {
-		return nil, err
-	}
+	layout := d.layouts[table]
 	temp, err := d.temp(table, name)
 	if err != nil {
 		return nil, err

@@ -65,6 +65,9 @@ func Verify(path string) (*Report, error) {
 	if err == nil {
 		v.spec, err = m.Spec.ParseSpec()
 	}
+	if err == nil {
+		v.layouts, err = newLayouts(v.spec)
+	}
 	if err != nil {
 		v.problem(manifestName, "%v", err)
 		return v.report, nil
@@ -82,6 +85,7 @@ type verifier struct {
 	manifest *Manifest
 	spec     puzzle.Spec
 	report   *Report
+	layouts  map[string]*layout
 	total    tally.Tally // counted from the rows
 	complete bool        // all rows were read
 }

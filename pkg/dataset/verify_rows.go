@@ -72,11 +72,7 @@ func newPartRows(v *verifier, p *Files) *partRows { return &partRows{v: v, part:
 func (r *partRows) read(file File, table string) bool {
 	r.file = file.Name
 	first, last := r.part.FirstIndex, r.part.FirstIndex+r.part.Records-1
-	layout, err := newLayout(table, r.v.spec)
-	if err != nil {
-		panic("BUG: dataset: checked spec: " + err.Error())
-	}
-	f, done, err := r.v.open(file.Name, layout.open)
+	f, done, err := r.v.open(file.Name, r.v.layouts[table].open)
 	if err != nil {
 		r.v.rows(file.Name, first, last, "unreadable: %v", err)
 		return false

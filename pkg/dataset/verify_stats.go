@@ -12,11 +12,7 @@ import (
 // readStats reads the statistics file, compares its footer with the manifest and
 // its rows with its footer, and returns the tally.
 func (v *verifier) readStats() (*tally.Tally, error) {
-	layout, err := newLayout(tableStats, v.spec)
-	if err != nil {
-		return nil, err
-	}
-	f, done, err := v.open(v.manifest.Stats.Name, layout.open)
+	f, done, err := v.open(v.manifest.Stats.Name, v.layouts[tableStats].open)
 	if err != nil {
 		return nil, err
 	}
