@@ -156,12 +156,12 @@ func (p *producer) split(ctx context.Context, c *corpus.Corpus) error {
 		case err != nil:
 			return err
 		}
-		if !s.fits(&rec) {
+		if !s.add(&rec) {
 			if err := p.handOver(ctx, s.take()); err != nil {
 				return err
 			}
+			s.add(&rec)
 		}
-		s.add(&rec)
 	}
 }
 

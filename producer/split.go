@@ -35,6 +35,7 @@ type splitter struct {
 	boards []uint16 // lines of the boards of the last run, one board after the other
 
 	records     int
+	rowBytes    int // estimate of a row with a board of the last run's size
 	taskBytes   int
 	resultBytes int
 }
@@ -55,8 +56,9 @@ func (s *splitter) cost(rec *corpus.Record) (task, result int) {
 	task += 2 * len(rec.Board.Masks)
 	if s.lastSize() != rec.Board.Size {
 		task += runBytes
+		s.rowBytes = dataset.EstimateRow(s.spec, rec.Board.Cells())
 	}
-	return task, result + dataset.EstimateRow(s.spec, rec.Board.Cells())
+	return task, result + s.rowBytes
 }
 
 // storedRaw is the most bytes that a dataset keeps of a raw text: there, an
@@ -68,24 +70,20 @@ func storedRaw(raw []byte) int {
 	return min(3*len(raw), puzzle.MaxRaw)
 }
 
-// fits reports whether the record may join the open chunk. The first record of
-// a chunk always may.
-func (s *splitter) fits(rec *corpus.Record) bool {
-	if s.records == 0 {
-		return true
-	}
+// add appends the record to the open chunk, or returns false if the chunk must
+// be taken first. The first record of a chunk always fits.
+func (s *splitter) add(rec *corpus.Record) bool {
 	task, result := s.cost(rec)
-	return s.records < maxChunkRecords &&
-		s.taskBytes+task <= maxChunkBytes &&
-		s.resultBytes+result <= maxChunkBytes
+	task, result = s.taskBytes+task, s.resultBytes+result
+	if s.records > 0 && (s.records == maxChunkRecords || max(task, result) > maxChunkBytes) {
+		return false
+	}
+	s.taskBytes, s.resultBytes = task, result
+	s.append(rec)
+	return true
 }
 
-// add appends the record to the open chunk.
-func (s *splitter) add(rec *corpus.Record) {
-	task, result := s.cost(rec)
-	s.taskBytes += task
-	s.resultBytes += result
-
+func (s *splitter) append(rec *corpus.Record) {
 	c := &s.chunk
 	if n := len(c.Spans); n == 0 || c.Spans[n-1].Source != rec.Source {
 		c.Spans = append(c.Spans, puzzle.Span{Source: rec.Source})

@@ -124,10 +124,10 @@ func split(spec puzzle.Spec, records []corpus.Record) []*puzzle.Chunk {
 		masks, raw := append(rec.Board.Masks[:0], r.Board.Masks...), append(rec.Reject.Raw[:0], r.Reject.Raw...)
 		rec = r
 		rec.Board.Masks, rec.Reject.Raw = masks, raw
-		if !s.fits(&rec) {
+		if !s.add(&rec) {
 			chunks = append(chunks, s.take())
+			s.add(&rec)
 		}
-		s.add(&rec)
 	}
 	return append(chunks, s.take())
 }
@@ -220,15 +220,18 @@ func TestSplitMerges(t *testing.T) {
 func TestMessagesFit(t *testing.T) {
 	for _, s := range shapes() {
 		all := s.corpus()
-		for _, cells := range []string{dataset.CellsText, dataset.CellsBits} {
-			for _, compression := range []string{dataset.CompressionZstd, dataset.CompressionSnappy, dataset.CompressionNone} {
-				spec := testSpec(t)
-				spec.Cells, spec.Compression = cells, compression
-				chunk := split(spec, all)[0]
-				task, result := messageSizes(t, spec, chunk)
-				if chunk.Records() > maxChunkRecords || max(task, result) > maxMessage {
-					t.Errorf("%s, %s, %s: %d records, a task of %d bytes, a result of %d", s.name, cells, compression, chunk.Records(), task, result)
-				}
+		for _, storage := range [][2]string{
+			{dataset.CellsText, dataset.CompressionZstd},
+			{dataset.CellsText, dataset.CompressionSnappy},
+			{dataset.CellsText, dataset.CompressionNone},
+			{dataset.CellsBits, dataset.CompressionNone},
+		} {
+			spec := testSpec(t)
+			spec.Cells, spec.Compression = storage[0], storage[1]
+			chunk := split(spec, all)[0]
+			task, result := messageSizes(t, spec, chunk)
+			if chunk.Records() > maxChunkRecords || max(task, result) > maxMessage {
+				t.Errorf("%s, %v: %d records, a task of %d bytes, a result of %d", s.name, storage, chunk.Records(), task, result)
 			}
 		}
 	}
