@@ -7,6 +7,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -32,10 +33,37 @@ dataset that can be proved complete.
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return withCode(exitUsage, unknownVerb(cmd, args[0]))
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SuggestionsMinimumDistance = 2
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return withCode(exitUsage, err) })
 	root.AddCommand(newRun(), newSolve(), newVerify(), newVersion())
 	return root
+}
+
+// unknownVerb says which verb was probably meant.
+func unknownVerb(root *cobra.Command, name string) error {
+	text := fmt.Sprintf("unknown verb %q", name)
+	if near := root.SuggestionsFor(name); len(near) > 0 {
+		text += "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return fmt.Errorf("%s; flipmill help lists the verbs", text)
+}
+
+// wantArgs makes a wrong number of arguments an error of usage that says what
+// is expected.
+func wantArgs(least, most int, want string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return withCode(exitUsage, fmt.Errorf("%s: want %s", cmd.Name(), want))
+		}
+		return nil
+	}
 }

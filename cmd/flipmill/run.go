@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,12 +34,7 @@ An interrupted run keeps what it has committed: the same command finishes it.`,
 		Example: `  flipmill run examples/boards-5x5.txt --size 5x5
   flipmill run examples/fridge.txt --preset fridge -o datasets --job fridges
   zstdcat huge.txt.zst | flipmill run - --size 8x8 --rule king --json`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return withCode(exitUsage, errors.New("run: want at least one CORPUS file, or - for standard input"))
-			}
-			return nil
-		},
+		Args: wantArgs(1, math.MaxInt, "at least one CORPUS file, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := config.Load(cmd.Flags())
 			if err != nil {
@@ -92,9 +89,7 @@ func (r *runner) run(ctx context.Context) error {
 // prepare names the job and opens its folder, which need not exist yet.
 func (r *runner) prepare() (err error) {
 	r.spec = r.c.Spec
-	if r.spec.Columns == nil {
-		r.spec.Columns = dataset.Columns()
-	}
+	r.spec.Columns = selectColumns(r.spec.Columns)
 	if err := dataset.CheckSpec(r.spec); err != nil {
 		return withCode(exitConfig, err)
 	}
@@ -103,6 +98,19 @@ func (r *runner) prepare() (err error) {
 	}
 	r.dir, err = dataset.Open(r.c.Output, r.job, r.spec)
 	return err
+}
+
+// selectColumns brings the chosen columns, nil for all, into schema order and
+// adds the row key. Names that are no columns stay at the end, to be reported.
+func selectColumns(chosen []string) []string {
+	all := dataset.Columns()
+	if chosen == nil {
+		return all
+	}
+	selected := slices.DeleteFunc(slices.Clone(all), func(name string) bool {
+		return name != all[0] && !slices.Contains(chosen, name)
+	})
+	return append(selected, slices.DeleteFunc(slices.Clone(chosen), func(name string) bool { return slices.Contains(all, name) })...)
 }
 
 // finished reports whether the dataset is there already. A finished dataset of

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 
@@ -21,12 +20,7 @@ sizes and checksums, each puzzle_index exactly once, every solution applied to
 its board, the statistics, the manifest. Names the rows of whatever is missing,
 doubled or altered.`,
 		Example: `  flipmill verify out/job=boards-5x5`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return withCode(exitUsage, errors.New("verify: want one DATASET folder, such as out/job=boards-5x5"))
-			}
-			return nil
-		},
+		Args:    wantArgs(1, 1, "one DATASET folder, such as out/job=boards-5x5"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := config.Load(cmd.Flags())
 			if err != nil {

@@ -146,8 +146,8 @@ func unknownVariables(environment []string, keys []Key) []error {
 	}
 	var errs []error
 	for _, entry := range environment {
-		variable, _, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(variable, variablePrefix) || slices.Contains(known, variable) || serviceLink.MatchString(variable) {
+		variable, text, _ := strings.Cut(entry, "=")
+		if text == "" || !strings.HasPrefix(variable, variablePrefix) || slices.Contains(known, variable) || serviceLink.MatchString(variable) {
 			continue
 		}
 		errs = append(errs, &Error{variable, Origin{Environment, variable}, fmt.Errorf("no such key%s", didYouMean(variable, known))})

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"database/sql"
+	"encoding/csv"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	_ "github.com/duckdb/duckdb-go/v2"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain makes the test binary serve as the flipmill command too: scripts and
+// tests that need a process of their own run it under that name.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"flipmill": main})
+}
+
+var update = flag.Bool("update", false, "accept what the scripts compare as it is now")
+
+// TestScripts runs the command line as people type it. Besides testscript's own,
+// a script has the commands
+//
+//	sql FILE             runs the query in FILE and prints the rows as CSV
+//	flip-bit FILE N      inverts the lowest bit of byte N, counted from the end if negative
+//	exits CODE CMD...    runs a command that must end with CODE
+func TestScripts(t *testing.T) {
+	examples, err := filepath.Abs("../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       *update,
+		Setup: func(env *testscript.Env) error {
+			return os.Symlink(examples, filepath.Join(env.WorkDir, "examples"))
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"sql":      scriptSQL,
+			"flip-bit": scriptFlipBit,
+			"exits":    scriptExits,
+		},
+	})
+}
+
+func scriptSQL(ts *testscript.TestScript, _ bool, args []string) {
+	text, err := query(ts.MkAbs("."), ts.ReadFile(args[0]))
+	ts.Check(err)
+	fmt.Fprint(ts.Stdout(), text)
+}
+
+func scriptFlipBit(ts *testscript.TestScript, _ bool, args []string) {
+	var at int
+	_, err := fmt.Sscan(args[1], &at)
+	ts.Check(err)
+	path := ts.MkAbs(args[0])
+	data, err := os.ReadFile(path)
+	ts.Check(err)
+	if at < 0 {
+		at += len(data)
+	}
+	data[at] ^= 1
+	ts.Check(os.WriteFile(path, data, 0o644))
+}
+
+func scriptExits(ts *testscript.TestScript, _ bool, args []string) {
+	var want int
+	_, err := fmt.Sscan(args[0], &want)
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		exit, ok := errors.AsType[interface {
+			error
+			ExitCode() int
+		}](err)
+		if !ok {
+			ts.Fatalf("run %v: %v", args[1:], err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("%v exits with %d, want %d", args[1:], got, want)
+	}
+}
+
+// query runs SQL with relative paths resolved in dir, and returns the rows as
+// CSV with a header, as duckdb -csv prints them.
+func query(dir, text string) (string, error) {
+	db, err := sql.Open("duckdb", "")
+	if err != nil {
+		return "", err
+	}
+	defer db.Close()
+	if _, err := db.Exec("SET file_search_path = '" + dir + "'"); err != nil {
+		return "", err
+	}
+	rows, err := db.Query(text)
+	if err != nil {
+		return "", err
+	}
+	defer rows.Close()
+	var b strings.Builder
+	if err := writeRows(&b, rows); err != nil {
+		return "", err
+	}
+	return b.String(), nil
+}
+
+func writeRows(w io.Writer, rows *sql.Rows) error {
+	out := csv.NewWriter(w)
+	columns, err := rows.Columns()
+	if err != nil {
+		return err
+	}
+	if err := out.Write(columns); err != nil {
+		return err
+	}
+	values := make([]any, len(columns))
+	pointers := make([]any, len(columns))
+	for i := range values {
+		pointers[i] = &values[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(pointers...); err != nil {
+			return err
+		}
+		fields := make([]string, len(values))
+		for i, v := range values {
+			fields[i] = "NULL"
+			if v != nil {
+				fields[i] = fmt.Sprint(v)
+			}
+		}
+		if err := out.Write(fields); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return errors.Join(rows.Err(), out.Error())
+}

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// command returns flipmill as a process of its own, working in dir.
+func command(t *testing.T, dir string, args ...string) *exec.Cmd {
+	t.Helper()
+	path, err := exec.LookPath("flipmill") // testscript.Main put it there
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), path, args...)
+	cmd.Dir = dir
+	return cmd
+}
+
+// flipmill runs a command to its end, which must be a good one.
+func flipmill(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	if out, err := command(t, dir, args...).CombinedOutput(); err != nil {
+		t.Fatalf("flipmill %v: %v\n%s", args, err, out)
+	}
+}
+
+// writeCorpus writes random boards of 5×5 with a fault now and then, so many
+// that they fill several chunks.
+func writeCorpus(t *testing.T, path string, records int) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(5, 5))
+	var b bytes.Buffer
+	for k := range records {
+		line := fmt.Appendf(nil, "%025b\n", rng.Uint32N(1<<25))
+		if k%1000 == 999 {
+			line[rng.IntN(25)] = 'x'
+		}
+		b.Write(line)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// hashes returns the SHA-256 of every file below dir, and fails on temporary
+// leftovers.
+func hashes(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	sums := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		sum := sha256.Sum256(data)
+		name, _ := filepath.Rel(dir, path)
+		sums[name] = hex.EncodeToString(sum[:])
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sums
+}
+
+func wantSame(t *testing.T, got, want map[string]string) {
+	t.Helper()
+	if maps.Equal(got, want) {
+		return
+	}
+	names := slices.Sorted(maps.Keys(want))
+	for name := range got {
+		if _, ok := want[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		if got[name] != want[name] {
+			t.Errorf("%s: sha256 %q, want %q", name, got[name], want[name])
+		}
+	}
+}
+
+// TestSameBytesWhateverTheWorkers runs one job with different numbers of workers
+// and windows: the datasets are the same, byte for byte.
+func TestSameBytesWhateverTheWorkers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeCorpus(t, filepath.Join(dir, "boards.txt"), 300_000)
+	args := []string{"run", "boards.txt", "--size", "5x5", "--target", "either", "--part-chunks", "2"}
+	flipmill(t, dir, append(args, "-o", "one", "--workers", "1")...)
+	flipmill(t, dir, append(args, "-o", "four", "--workers", "4", "--window", "1")...)
+	flipmill(t, dir, append(args, "-o", "nine", "--workers", "9", "--window", "8")...)
+	want := hashes(t, filepath.Join(dir, "one"))
+	if len(want) < 8 { // results and rejects of several parts, statistics, manifest, _SUCCESS
+		t.Fatalf("only %d files: %v", len(want), want)
+	}
+	wantSame(t, hashes(t, filepath.Join(dir, "four")), want)
+	wantSame(t, hashes(t, filepath.Join(dir, "nine")), want)
+	flipmill(t, dir, "verify", "four/job=boards")
+}
+
+// interrupt starts a run, sends the signal as soon as the run has committed a
+// number of parts, and returns how the process ended.
+func interrupt(t *testing.T, cmd *exec.Cmd, parts int, signal syscall.Signal) *exec.ExitError {
+	t.Helper()
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	committed := 0
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		if strings.Contains(lines.Text(), "part committed") {
+			if committed++; committed == parts {
+				if err := cmd.Process.Signal(signal); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	exit, _ := errors.AsType[*exec.ExitError](cmd.Wait())
+	return exit
+}
+
+// TestInterruptedRunIsFinishedByTheSameCommand kills runs after their n-th part:
+// the next one keeps what is committed, and the dataset is that of an
+// undisturbed run.
+func TestInterruptedRunIsFinishedByTheSameCommand(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeCorpus(t, filepath.Join(dir, "boards.txt"), 400_000)
+	args := []string{"run", "boards.txt", "--size", "5x5", "--part-chunks", "1", "--log-level", "info"}
+	flipmill(t, dir, append(args, "-o", "calm")...)
+	want := hashes(t, filepath.Join(dir, "calm"))
+
+	args = append(args, "-o", "rough")
+	var kept map[string]string // parts that an interrupted run has left
+	for round, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
+		exit := interrupt(t, command(t, dir, args...), 2, signal)
+		switch {
+		case exit == nil:
+			t.Fatalf("round %d: the run was over before it could be interrupted", round)
+		case signal == syscall.SIGKILL && exit.ExitCode() != -1,
+			signal != syscall.SIGKILL && exit.ExitCode() != 128+int(signal):
+			t.Errorf("round %d: after %v the exit code is %d", round, signal, exit.ExitCode())
+		}
+		now := hashes(t, filepath.Join(dir, "rough", "job=boards"))
+		for name, sum := range kept {
+			if now[name] != sum {
+				t.Errorf("round %d: %s was committed before and is %q now", round, name, now[name])
+			}
+		}
+		if len(now) <= len(kept) {
+			t.Errorf("round %d: no progress: %d files, then %d", round, len(kept), len(now))
+		}
+		kept = now
+		if _, ok := now["manifest.json"]; ok {
+			t.Errorf("round %d: an unfinished dataset has a manifest", round)
+		}
+	}
+	flipmill(t, dir, args...)
+	wantSame(t, hashes(t, filepath.Join(dir, "rough")), want)
+}
+
+// TestUnfinishedJobRefusesAnotherCorpus changes the corpus of an interrupted run.
+func TestUnfinishedJobRefusesAnotherCorpus(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	corpus := filepath.Join(dir, "boards.txt")
+	writeCorpus(t, corpus, 300_000)
+	args := []string{"run", "boards.txt", "--size", "5x5", "--part-chunks", "1", "--log-level", "info"}
+	interrupt(t, command(t, dir, args...), 2, syscall.SIGKILL)
+	data, err := os.ReadFile(corpus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[0] ^= 1 // another first board
+	if err := os.WriteFile(corpus, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := command(t, dir, args...).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "part 0: committed parts were made from another corpus") {
+		t.Errorf("got %v\n%s", err, out)
+	}
+	data[0] ^= 1
+	if err := os.WriteFile(corpus, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	flipmill(t, dir, args...)
+	flipmill(t, dir, "verify", "out/job=boards")
+}
+
+// TestTwoRunsOfOneJob lets the second one fail while the first is at work.
+func TestTwoRunsOfOneJob(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeCorpus(t, filepath.Join(dir, "boards.txt"), 1000)
+	first := command(t, dir, "run", "-", "--format", "lines", "--size", "5x5", "--job", "j", "--log-level", "info")
+	stdin, err := first.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr, err := first.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stdin.Write([]byte("1111111111111111111111111\n0000000000000000000000000\n")); err != nil {
+		t.Fatal(err)
+	}
+	// It reads on for ever; once it says that the job is taken up it holds the lock.
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() && !strings.Contains(lines.Text(), "job taken up") {
+	}
+	out, err := command(t, dir, "run", "boards.txt", "--size", "5x5", "--job", "j").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "in use by another process") {
+		t.Errorf("second run: %v\n%s", err, out)
+	}
+	if err := stdin.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() {
+	}
+	if err := first.Wait(); err != nil {
+		t.Errorf("first run: %v", err)
+	}
+}
