@@ -138,7 +138,9 @@ func (a *aggregator) takeUp(ctx context.Context, record *wire.Job) error {
 		return nil
 	}
 	j.totals = record.Totals
-	j.chunks.seal(record.Totals.Chunks)
+	if err := j.chunks.seal(record.Totals.Chunks); err != nil {
+		return a.fail(ctx, j, err)
+	}
 	return a.advance(ctx, j, j.chunks.last())
 }
 
@@ -316,6 +318,9 @@ func (a *aggregator) reread(ctx context.Context, seq uint64) (*wire.Result, erro
 
 // finish completes a dataset of which every part is committed.
 func (a *aggregator) finish(ctx context.Context, j *job) error {
+	if wire.SumParts(j.ledger.Parts) != j.totals.PartsSHA256 {
+		return a.fail(ctx, j, errors.New("parts were made from another corpus than the one that was read to its end"))
+	}
 	in := dataset.Input{
 		Records: j.totals.Records, Chunks: j.totals.Chunks,
 		CorpusSHA256: hex.EncodeToString(j.totals.CorpusSHA256[:]),

@@ -66,8 +66,32 @@ func (c *collector) restore(part int64, count wire.Count) {
 	c.received = sum(c.received, count)
 }
 
-// seal sets the number of chunks in the job.
-func (c *collector) seal(chunks int64) { c.chunks = chunks }
+// seal sets the number of chunks in the job. An error says that an earlier drive
+// of the corpus has left more than that.
+func (c *collector) seal(chunks int64) error {
+	c.chunks = chunks
+	for part := range c.committed {
+		if part > c.last() {
+			return fmt.Errorf("part %d is committed, beyond the job's %d chunks", part, chunks)
+		}
+	}
+	for _, p := range c.open {
+		for chunk := range p.chunks {
+			if err := c.beyond(chunk); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// beyond reports a chunk that a sealed job cannot have.
+func (c *collector) beyond(chunk int64) error {
+	if c.chunks >= 0 && chunk >= c.chunks {
+		return fmt.Errorf("chunk %d is beyond the job's %d chunks", chunk, c.chunks)
+	}
+	return nil
+}
 
 // receive takes in a result that stands at seq in the log. An error says that
 // the result cannot belong to the job.
@@ -76,8 +100,8 @@ func (c *collector) receive(r *wire.Result, seq uint64) (verdict, error) {
 	if id.Part != id.Chunk/c.partChunks {
 		return 0, fmt.Errorf("chunk %d claims part %d, want part %d", id.Chunk, id.Part, id.Chunk/c.partChunks)
 	}
-	if c.chunks >= 0 && id.Chunk >= c.chunks {
-		return 0, fmt.Errorf("chunk %d is beyond the job's %d chunks", id.Chunk, c.chunks)
+	if err := c.beyond(id.Chunk); err != nil {
+		return 0, err
 	}
 	if c.committed[id.Part] {
 		return stale, nil

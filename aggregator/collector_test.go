@@ -46,7 +46,9 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "seal":
 		var chunks int64
 		d.ScanArgs(t, "chunks", &chunks)
-		s.c.seal(chunks)
+		if err := s.c.seal(chunks); err != nil {
+			return err.Error() + "\n"
+		}
 		return s.full()
 	case "commit":
 		var part int64
