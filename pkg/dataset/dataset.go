@@ -56,7 +56,7 @@ const (
 )
 
 // Defaults of a job's options. Zstd is the default codec because it is smaller
-// than snappy and, as we write it (see literals.go), faster too.
+// than snappy and, as we write it (see codec.go), faster too.
 const (
 	DefaultCells       = CellsText
 	DefaultCompression = CompressionZstd

@@ -163,3 +163,20 @@ func BenchmarkStitch(b *testing.B) {
 	rows := float64(chunk.Records * spec.PartChunks * b.N)
 	b.ReportMetric(rows/b.Elapsed().Seconds(), "rows/s")
 }
+
+// BenchmarkVerify reports how fast a dataset is proved.
+func BenchmarkVerify(b *testing.B) {
+	for _, size := range []puzzle.Size{{Rows: 5, Cols: 5}, {Rows: 15, Cols: 15}} {
+		b.Run(size.String(), func(b *testing.B) {
+			spec := testSpec(b, "plus", puzzle.Zero)
+			c := corpus{spec: spec, chunks: []answered{fullChunk(spec, size)}}
+			path := c.write(b, b.TempDir())
+			for b.Loop() {
+				if report, err := dataset.Verify(path); err != nil || !report.OK() {
+					b.Fatal(report, err)
+				}
+			}
+			b.ReportMetric(float64(c.chunks[0].chunk.Boards())*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+		})
+	}
+}

@@ -3,6 +3,7 @@ package dataset_test
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
@@ -219,7 +220,13 @@ func TestEstimateRow(t *testing.T) {
 		e := newEncoder(t, spec)
 		for _, size := range []puzzle.Size{{Rows: 1, Cols: 1}, {Rows: 5, Cols: 5}, {Rows: 16, Cols: 16}, {Rows: 256, Cols: 16}, {Rows: 3, Cols: 211}} {
 			n := min(65536, chunkEstimate/dataset.EstimateRow(spec, size.Cells()))
-			a := makeChunk(random(1), spec, 0, map[puzzle.Size]int{size: n}, 0)
+			run := puzzle.NewRun(size, n)
+			fill(random(1), run)
+			a := answered{puzzle.Chunk{Runs: []puzzle.Run{run}, Spans: []puzzle.Span{{Records: n}}}, make([]puzzle.Answers, 1)}
+			for k := range n {
+				a.chunk.Lines = append(a.chunk.Lines, int64(k*size.Rows+k/7))
+			}
+			a.answers[0].Reset(size, n)
 			solveAll(&a)
 			c := a.encode(t, e)
 			total := len(c.Results) + len(c.Tally.Append(nil))
@@ -236,11 +243,17 @@ func solveAll(a *answered) {
 	for r := range a.answers {
 		ans := &a.answers[r]
 		for i := range ans.Status {
-			ans.Status[i], ans.OptimalCount[i] = puzzle.Solved, 1+rng.Int64N(1<<20)
-			for l := range ans.Solutions.Lines() {
-				ans.Solutions.Masks[l*ans.Solutions.Count+i] = uint16(rng.Uint32()) & (1<<ans.Solutions.Width() - 1)
-			}
+			ans.Status[i], ans.OptimalCount[i], ans.MinMoves[i] = puzzle.Solved, 1+rng.Int64N(1<<20), rng.Int32N(int32(ans.Solutions.Cells())+1)
+			ans.Reached[i] = puzzle.Target(rng.IntN(2))
 		}
+		fill(rng, ans.Solutions)
+	}
+}
+
+// fill makes all cells of a run random.
+func fill(rng *rand.Rand, run puzzle.Run) {
+	for i := range run.Masks {
+		run.Masks[i] = uint16(rng.Uint32()) & (1<<run.Width() - 1)
 	}
 }
 

@@ -62,11 +62,6 @@ func readColumn(chunk parquet.ColumnChunk, rows int) ([]parquet.Value, error) {
 	return values, nil
 }
 
-// has reports whether the table has all of the columns.
-func (t table) has(names ...string) bool {
-	return !slices.ContainsFunc(names, func(name string) bool { return t.columns[name] == nil })
-}
-
 // number returns a required or present integer.
 func (t table) number(column string, row int) int64 {
 	v := t.columns[column][row]

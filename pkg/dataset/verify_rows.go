@@ -7,6 +7,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/tally"
 )
@@ -179,17 +181,31 @@ func (r *partRows) rejects(t table) {
 
 const batchRows = 1024 // boards checked together; their cells stay in the cache
 
+// answerColumns is the columns of result rows; nil where the dataset has none.
+type answerColumns struct {
+	index, rows, cols, nullity, status, moves, optimal, reached, board, solution []parquet.Value
+}
+
+func columnsOf(t table) *answerColumns {
+	return &answerColumns{
+		index: t.columns[colIndex], rows: t.columns[colRows], cols: t.columns[colCols], nullity: t.columns[colNullity],
+		status: t.columns[colStatus], moves: t.columns[colMinMoves], optimal: t.columns[colOptimalCount],
+		reached: t.columns[colReached], board: t.columns[colBoard], solution: t.columns[colSolution],
+	}
+}
+
 // results checks result rows in batches of one size and nullity.
 func (r *partRows) results(t table) {
 	r.constant(t, colRule, r.v.spec.Rule.String())
 	r.constant(t, colTarget, r.v.spec.Target.String())
-	if !t.has(colRows, colCols) {
+	c := columnsOf(t)
+	if c.rows == nil || c.cols == nil {
 		return
 	}
-	key := func(i int) [3]int64 {
-		k := [3]int64{t.number(colRows, i), t.number(colCols, i)}
-		if t.has(colNullity) {
-			k[2] = t.number(colNullity, i)
+	key := func(i int) [3]int32 {
+		k := [3]int32{c.rows[i].Int32(), c.cols[i].Int32()}
+		if c.nullity != nil {
+			k[2] = c.nullity[i].Int32()
 		}
 		return k
 	}
@@ -199,13 +215,13 @@ func (r *partRows) results(t table) {
 			j++
 		}
 		size := puzzle.Size{Rows: int(k[0]), Cols: int(k[1])}
-		if size.Validate() != nil || k[2] < 0 || k[2] > int64(size.Cells()) {
+		if size.Validate() != nil || k[2] < 0 || int(k[2]) > size.Cells() {
 			for ; i < j; i++ {
-				r.bad(t.number(colIndex, i), "have a size or nullity that no board has")
+				r.bad(c.index[i].Int64(), "have a size or nullity that no board has")
 			}
 			continue
 		}
-		r.batch(t, i, j, size, int(k[2]))
+		r.batch(c, i, j, size, int(k[2]))
 		i = j
 	}
 }
@@ -219,31 +235,31 @@ func (r *partRows) constant(t table, column, want string) {
 }
 
 // batch checks the rows from..to, which have one size and nullity.
-func (r *partRows) batch(t table, from, to int, size puzzle.Size, nullity int) {
+func (r *partRows) batch(c *answerColumns, from, to int, size puzzle.Size, nullity int) {
 	n := to - from
 	r.answers.Reset(size, n)
 	r.answers.Nullity = nullity
-	sound := t.has(colStatus) // every row's values can be used below
-	for i := range n {
-		if message := r.answer(t, from+i, i); message != "" {
-			r.bad(t.number(colIndex, from+i), message)
+	sound := c.status != nil // every row's values can be used below
+	for i := 0; i < n && c.status != nil; i++ {
+		if message := r.answer(c, from+i, i); message != "" {
+			r.bad(c.index[from+i].Int64(), message)
 			sound = false
 		}
 	}
-	if t.has(colBoard) {
-		sound = r.cells(t, colBoard, from, &r.boards, size, n) && sound
+	if c.board != nil {
+		sound = r.cells(c, colBoard, c.board[from:to], from, &r.boards) && sound
 	}
-	if sound && t.has(colSolution) {
-		sound = r.cells(t, colSolution, from, &r.presses, size, n)
+	if c.solution != nil && sound {
+		sound = r.cells(c, colSolution, c.solution[from:to], from, &r.presses)
 	}
 	if !sound {
 		return
 	}
-	if t.has(colSolution, colMinMoves) {
-		r.checkMoves(t, from)
+	if c.solution != nil && c.moves != nil {
+		r.checkMoves(c, from)
 	}
-	if t.has(colBoard, colSolution, colReached) {
-		r.checkReached(t, from)
+	if c.board != nil && c.solution != nil && c.reached != nil {
+		r.checkReached(c, from)
 	}
 	if canCount(r.v.spec) {
 		r.tally.Add(size, &r.answers)
@@ -251,48 +267,35 @@ func (r *partRows) batch(t table, from, to int, size puzzle.Size, nullity int) {
 }
 
 // answer reads row's answer into the batch's answer i. It returns what is wrong.
-func (r *partRows) answer(t table, row, i int) string {
+func (r *partRows) answer(c *answerColumns, row, i int) string {
 	a := &r.answers
 	a.MinMoves[i], a.OptimalCount[i], a.Reached[i] = 0, 0, puzzle.Zero
-	if !t.has(colStatus) {
-		return ""
-	}
-	status, err := puzzle.ParseStatus(string(t.bytes(colStatus, row)))
+	status, err := puzzle.ParseStatus(string(c.status[row].ByteArray()))
 	if err != nil {
 		return "have an unknown status"
 	}
 	a.Status[i] = status
-	for _, column := range [...]string{colMinMoves, colOptimalCount, colSolution, colReached} {
-		want := status != puzzle.Impossible
-		if column == colMinMoves || column == colOptimalCount {
-			want = status == puzzle.Solved
-		}
-		if t.has(column) && t.null(column, row) == want {
-			return "have a null, or none, in " + column + " against their status"
-		}
+	solved, answered := status == puzzle.Solved, status != puzzle.Impossible
+	switch {
+	case misplaced(c.moves, row, solved), misplaced(c.optimal, row, solved),
+		misplaced(c.solution, row, answered), misplaced(c.reached, row, answered):
+		return "have a null, or none, against their status"
 	}
-	if status == puzzle.Impossible {
-		return ""
-	}
-	if t.has(colReached) {
-		a.Reached[i], err = puzzle.ParseTarget(string(t.bytes(colReached, row)))
+	if answered && c.reached != nil {
+		a.Reached[i], err = puzzle.ParseTarget(string(c.reached[row].ByteArray()))
 		if err != nil || a.Reached[i] == puzzle.Either || r.v.spec.Target != puzzle.Either && a.Reached[i] != r.v.spec.Target {
 			return "reach what is not the target"
 		}
 	}
-	if status == puzzle.Unproven {
-		return ""
-	}
-	if t.has(colMinMoves) {
-		moves := t.number(colMinMoves, row)
-		if moves < 0 || moves > int64(a.Solutions.Cells()) {
+	if solved && c.moves != nil {
+		a.MinMoves[i] = c.moves[row].Int32()
+		if a.MinMoves[i] < 0 || int(a.MinMoves[i]) > a.Solutions.Cells() {
 			return "have min_moves that no board has"
 		}
-		a.MinMoves[i] = int32(moves)
 	}
-	if t.has(colOptimalCount) {
-		count := t.number(colOptimalCount, row)
-		if count < 1 || t.has(colNullity) && a.Nullity < 62 && count > 1<<a.Nullity {
+	if solved && c.optimal != nil {
+		count := c.optimal[row].Int64()
+		if count < 1 || c.nullity != nil && a.Nullity < 62 && count > 1<<a.Nullity {
 			return "have an optimal_count that their nullity does not allow"
 		}
 		a.OptimalCount[i] = count
@@ -300,37 +303,49 @@ func (r *partRows) answer(t table, row, i int) string {
 	return ""
 }
 
-// cells reads the boards in a column's rows from from on into run.
-func (r *partRows) cells(t table, column string, from int, run *puzzle.Run, size puzzle.Size, n int) bool {
-	run.Reset(size, n)
+// misplaced reports whether a column that is there has a null where it should
+// have a value, or the other way round.
+func misplaced(column []parquet.Value, row int, want bool) bool {
+	return column != nil && column[row].IsNull() == want
+}
+
+// cells reads a batch's boards from a column into run, for which it has its size.
+func (r *partRows) cells(c *answerColumns, name string, column []parquet.Value, from int, run *puzzle.Run) bool {
+	run.Reset(r.answers.Solutions.Size, len(column))
 	clear(run.Masks)
+	parse := parseText
+	if r.v.spec.Cells == CellsBits {
+		parse = parseBits
+	}
 	ok := true
-	for i := range n {
-		if t.null(column, from+i) {
-			continue
-		}
-		cells := t.bytes(column, from+i)
-		parse := parseText
-		if r.v.spec.Cells == CellsBits {
-			parse = parseBits
-		}
-		if !parse(run, i, cells) {
-			r.bad(t.number(colIndex, from+i), "have a "+column+" that does not fit the size")
+	for i, v := range column {
+		if !v.IsNull() && !parse(run, i, v.ByteArray()) {
+			r.bad(c.index[from+i].Int64(), "have a "+name+" that does not fit the size")
 			ok = false
 		}
 	}
 	return ok
 }
 
-// parseText reads board i of run from its text form.
+// parseText reads board i of run, all 0 before, from its text form.
 func parseText(run *puzzle.Run, i int, text []byte) bool {
 	if len(text) != run.Cells() {
 		return false
 	}
 	odd := byte(0)
 	for row := range run.Rows {
-		for col, c := range text[row*run.Cols : (row+1)*run.Cols] {
-			if odd |= c ^ '0'; c&1 == 1 {
+		line := text[row*run.Cols : (row+1)*run.Cols]
+		mask := uint16(0)
+		for _, c := range line {
+			odd |= c ^ '0'
+			mask = mask<<1 | uint16(c&1)
+		}
+		if !run.Transposed() {
+			run.Masks[row*run.Count+i] = mask
+			continue
+		}
+		for col, c := range line {
+			if c == '1' {
 				run.SetCell(i, row, col)
 			}
 		}
@@ -352,7 +367,7 @@ func parseBits(run *puzzle.Run, i int, packed []byte) bool {
 	return true
 }
 
-func (r *partRows) checkMoves(t table, from int) {
+func (r *partRows) checkMoves(c *answerColumns, from int) {
 	for i, status := range r.answers.Status {
 		if status != puzzle.Solved {
 			continue
@@ -362,13 +377,13 @@ func (r *partRows) checkMoves(t table, from int) {
 			presses += bits.OnesCount16(r.presses.Masks[l*r.presses.Count+i])
 		}
 		if presses != int(r.answers.MinMoves[i]) {
-			r.bad(t.number(colIndex, from+i), "have min_moves other than the presses of their solution")
+			r.bad(c.index[from+i].Int64(), "have min_moves other than the presses of their solution")
 		}
 	}
 }
 
 // checkReached presses the solutions on their boards, which change.
-func (r *partRows) checkReached(t table, from int) {
+func (r *partRows) checkReached(c *answerColumns, from int) {
 	r.v.spec.Rule.Press(r.boards, r.presses)
 	full := uint16(1)<<r.boards.Width() - 1
 	for i, status := range r.answers.Status {
@@ -381,7 +396,7 @@ func (r *partRows) checkReached(t table, from int) {
 			wrong |= r.boards.Masks[l*r.boards.Count+i] ^ want
 		}
 		if status != puzzle.Impossible && wrong != 0 {
-			r.bad(t.number(colIndex, from+i), "have a solution that does not reach its target")
+			r.bad(c.index[from+i].Int64(), "have a solution that does not reach its target")
 		}
 	}
 }
