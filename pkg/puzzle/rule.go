@@ -128,33 +128,55 @@ func (r Rule) Press(boards, presses Run) {
 }
 
 // shiftRow toggles in dst the cells that one stencil row reaches from the
-// presses in src, both of the given width.
+// presses in src, both of the given width. Four lines at a time are one word;
+// the masks keep what would be shifted out of a line from reaching the next.
 func shiftRow(dst, src []uint16, row uint8, width int, torus bool) {
 	full := uint16(1)<<width - 1
-	var left, self, right uint16 // all ones where the stencil has the cell
-	left, self, right = -uint16(row>>2&1), -uint16(row>>1&1), -uint16(row&1)
-	for i, x := range src[:len(dst)] {
-		toLeft, toRight := x<<1, x>>1
-		if torus {
-			toLeft |= x >> (width - 1)
-			toRight |= x << (width - 1)
-		}
-		dst[i] ^= (toLeft&left ^ x&self ^ toRight&right) & full
+	keep := func(has uint8, mask uint16) uint64 { return lanes(mask & -uint16(has&1)) }
+	toLeft, self, toRight := keep(row>>2, full>>1), keep(row>>1, full), keep(row, full&^1)
+	var wrapLeft, wrapRight uint64 // the cells that leave on one side and come back on the other
+	if torus {
+		wrapLeft, wrapRight = keep(row>>2, 1<<(width-1)), keep(row, 1)
+	}
+	reach := func(x uint64) uint64 {
+		return (x&toLeft)<<1 ^ (x&wrapLeft)>>(width-1) ^ x&self ^ (x&toRight)>>1 ^ (x&wrapRight)<<(width-1)
+	}
+	src = src[:len(dst)]
+	for len(src) >= 4 {
+		d, s := dst[:4], src[:4] // the compiler makes one load and one store of each
+		x := reach(uint64(s[0]) | uint64(s[1])<<16 | uint64(s[2])<<32 | uint64(s[3])<<48)
+		x ^= uint64(d[0]) | uint64(d[1])<<16 | uint64(d[2])<<32 | uint64(d[3])<<48
+		d[0], d[1], d[2], d[3] = uint16(x), uint16(x>>16), uint16(x>>32), uint16(x>>48)
+		dst, src = dst[4:], src[4:]
+	}
+	for i, x := range src {
+		dst[i] ^= uint16(reach(uint64(x)))
 	}
 }
 
+// lanes returns four copies of m.
+func lanes(m uint16) uint64 { return uint64(m) * 0x0001_0001_0001_0001 }
+
+// pressFridge works on a few boards at a time, line by line, so that what it
+// reads is adjacent and stays in the cache for the second pass.
 func pressFridge(boards, presses Run) {
+	const some = 64
 	n, lines := boards.Count, boards.Lines()
 	full := uint16(1)<<boards.Width() - 1
-	for i := range n {
-		var columns uint16 // columns with an odd number of presses
+	for lo := 0; lo < n; lo += some {
+		hi := min(lo+some, n)
+		var columns [some]uint16 // columns with an odd number of presses
 		for l := range lines {
-			columns ^= presses.Masks[l*n+i]
+			for i, x := range presses.Masks[l*n+lo : l*n+hi] {
+				columns[i] ^= x
+			}
 		}
 		for l := range lines {
-			x := presses.Masks[l*n+i]
-			odd := -uint16(bits.OnesCount16(x)&1) & full
-			boards.Masks[l*n+i] ^= columns ^ odd ^ x
+			dst := boards.Masks[l*n+lo : l*n+hi]
+			for i, x := range presses.Masks[l*n+lo : l*n+hi] {
+				odd := -uint16(bits.OnesCount16(x)&1) & full
+				dst[i] ^= columns[i] ^ odd ^ x
+			}
 		}
 	}
 }
