@@ -31,3 +31,20 @@ func BenchmarkPress(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkAppendText(b *testing.B) {
+	for _, size := range []puzzle.Size{{Rows: 5, Cols: 5}, {Rows: 15, Cols: 15}} {
+		b.Run(size.String(), func(b *testing.B) {
+			boards := puzzle.NewRun(size, 1024)
+			var text []byte
+			b.ReportAllocs()
+			for b.Loop() {
+				text = text[:0]
+				for i := range boards.Count {
+					text = boards.AppendText(text, i)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*boards.Count), "ns/board")
+		})
+	}
+}

@@ -3,6 +3,7 @@ package puzzle
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // Run is a sequence of boards of one size. Line l of board i is
@@ -82,8 +83,17 @@ func (r Run) AppendText(dst []byte, i int) []byte {
 		}
 		return dst
 	}
+	const room = 16 // a row is stored as 8 or 16 bytes, of which the next one overwrites what is too many
 	n := len(dst)
-	dst = append(dst, make([]byte, r.Rows*r.Cols+16)...) // room for the whole last 16-byte store
+	dst = slices.Grow(dst, r.Rows*r.Cols+room)[:n+r.Rows*r.Cols+room]
+	if r.Cols <= 8 {
+		for row := range r.Rows {
+			mask := r.Masks[row*r.Count+i] << (8 - r.Cols)
+			binary.LittleEndian.PutUint64(dst[n:], spread(byte(mask)))
+			n += r.Cols
+		}
+		return dst[:n]
+	}
 	for row := range r.Rows {
 		mask := r.Masks[row*r.Count+i] << (MaxWidth - r.Cols)
 		binary.LittleEndian.PutUint64(dst[n:], spread(byte(mask>>8)))
