@@ -30,6 +30,7 @@ type Tasks struct {
 	ctx       context.Context // of what runs in the background, until Close
 	stop      context.CancelFunc
 	running   sync.WaitGroup
+	closing   sync.Once
 
 	turn    chan struct{} // full while a Next asks; it then owns waiting and held
 	waiting []bool        // per lane: a request waits at the broker
@@ -76,7 +77,9 @@ func (c *Conn) Tasks(ctx context.Context, lanes ...Lane) (*Tasks, error) {
 
 // Close ends the requests and gives back what was not handed out. Deliveries
 // that are not settled by then are no longer kept alive.
-func (t *Tasks) Close() {
+func (t *Tasks) Close() { t.closing.Do(t.close) }
+
+func (t *Tasks) close() {
 	t.stop()
 	t.turn <- struct{}{} // no Next asks any more
 	t.running.Wait()

@@ -169,6 +169,7 @@ func TestCloseGivesBack(t *testing.T) {
 	wantError(t, <-asked, context.Canceled)
 	publish(t, c, Normal, 1)
 	tasks.Close()
+	tasks.Close() // once more is harmless
 	_, err = tasks.Next(ctx)
 	wantError(t, err, errTasksClosed)
 	if d := next(t, tasksOf(t, c, Normal)); d.ID != (wire.ID{Job: "j", Chunk: 1}) {
