@@ -13,7 +13,7 @@ import (
 // Ledger is what the aggregator knows of a job. The aggregator writes it.
 type Ledger struct {
 	State     State
-	Reason    string // why the job failed; otherwise empty
+	Reason    string // why the job failed or, while it is open, what it waits for
 	Parts     []Part // committed parts, ascending
 	Received  Count  // results seen at least once, committed ones included
 	Committed Count
@@ -24,9 +24,10 @@ type State uint8
 
 // The states of a job. The numbers are on the wire, do not change.
 const (
-	Open   State = 1 // parts are missing
-	Done   State = 2 // the manifest is written
-	Failed State = 3 // stopped for good, see Ledger.Reason
+	Open      State = 1 // parts are missing
+	Done      State = 2 // the manifest is written
+	Failed    State = 3 // stopped for good, see Ledger.Reason
+	Cancelled State = 4 // stopped for good, because people wanted it
 )
 
 // String returns the state's name.
@@ -38,9 +39,14 @@ func (s State) String() string {
 		return "done"
 	case Failed:
 		return "failed"
+	case Cancelled:
+		return "cancelled"
 	}
 	return fmt.Sprintf("State(%d)", uint8(s))
 }
+
+// Ended reports whether nothing more will happen to the job.
+func (s State) Ended() bool { return s == Done || s == Failed || s == Cancelled }
 
 // PartDigestSize is the length of a part's mark in the ledger.
 const PartDigestSize = 16
@@ -125,7 +131,7 @@ func ParseLedger(data []byte) (*Ledger, error) {
 
 func toLedger(l *Ledger, m *pb.Ledger) error {
 	switch m.State {
-	case pb.State_STATE_OPEN, pb.State_STATE_DONE, pb.State_STATE_FAILED:
+	case pb.State_STATE_OPEN, pb.State_STATE_DONE, pb.State_STATE_FAILED, pb.State_STATE_CANCELLED:
 		l.State = State(m.State)
 	default:
 		return fmt.Errorf("unknown state %d", m.State)

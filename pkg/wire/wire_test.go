@@ -38,6 +38,7 @@ func TestRoundTrip(t *testing.T) {
 	roundTrip(t, &Job{ID: "b", Spec: puzzle.Spec{Rule: rule("fridge"), PartChunks: 1}}, AppendJob, ParseJob)
 	roundTrip(t, testLedger(), AppendLedger, ParseLedger)
 	roundTrip(t, &Ledger{State: Failed, Reason: "disk full"}, AppendLedger, ParseLedger)
+	roundTrip(t, &Ledger{State: Cancelled}, AppendLedger, ParseLedger)
 }
 
 func roundTrip[T any](t *testing.T, v *T, appendTo func([]byte, *T) ([]byte, error), parse func([]byte) (*T, error)) {
@@ -263,7 +264,7 @@ func TestParseJobRefuses(t *testing.T) {
 func TestParseLedgerRefuses(t *testing.T) {
 	refuses(t, testLedger(), AppendLedger, ParseLedger, map[string]func(*pb.Ledger){
 		"no state":             func(m *pb.Ledger) { m.State = 0 },
-		"state":                func(m *pb.Ledger) { m.State = 4 },
+		"state":                func(m *pb.Ledger) { m.State = 5 },
 		"negative part":        func(m *pb.Ledger) { m.PartDeltas[0] = -1 },
 		"parts twice":          func(m *pb.Ledger) { m.PartDeltas[1] = 0 },
 		"parts overflow":       func(m *pb.Ledger) { m.PartDeltas[1] = math.MaxInt64; m.PartDeltas[2] = 2 },

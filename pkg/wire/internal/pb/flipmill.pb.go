@@ -40,6 +40,7 @@ const (
 	State_STATE_OPEN        State = 1 // parts are missing
 	State_STATE_DONE        State = 2 // the manifest is written
 	State_STATE_FAILED      State = 3 // stopped for good, see reason
+	State_STATE_CANCELLED   State = 4 // stopped for good by Control
 )
 
 // Enum value maps for State.
@@ -49,12 +50,14 @@ var (
 		1: "STATE_OPEN",
 		2: "STATE_DONE",
 		3: "STATE_FAILED",
+		4: "STATE_CANCELLED",
 	}
 	State_value = map[string]int32{
 		"STATE_UNSPECIFIED": 0,
 		"STATE_OPEN":        1,
 		"STATE_DONE":        2,
 		"STATE_FAILED":      3,
+		"STATE_CANCELLED":   4,
 	}
 )
 
@@ -83,6 +86,59 @@ func (x State) Number() protoreflect.EnumNumber {
 // Deprecated: Use State.Descriptor instead.
 func (State) EnumDescriptor() ([]byte, []int) {
 	return file_flipmill_proto_rawDescGZIP(), []int{0}
+}
+
+// Order is what people want done with a job.
+type Order int32
+
+const (
+	Order_ORDER_UNSPECIFIED Order = 0
+	Order_ORDER_PROCEED     Order = 1 // drive it to its end
+	Order_ORDER_PAUSE       Order = 2 // finish what is queued and hand over nothing more
+	Order_ORDER_CANCEL      Order = 3 // drop what is queued and end it
+)
+
+// Enum value maps for Order.
+var (
+	Order_name = map[int32]string{
+		0: "ORDER_UNSPECIFIED",
+		1: "ORDER_PROCEED",
+		2: "ORDER_PAUSE",
+		3: "ORDER_CANCEL",
+	}
+	Order_value = map[string]int32{
+		"ORDER_UNSPECIFIED": 0,
+		"ORDER_PROCEED":     1,
+		"ORDER_PAUSE":       2,
+		"ORDER_CANCEL":      3,
+	}
+)
+
+func (x Order) Enum() *Order {
+	p := new(Order)
+	*p = x
+	return p
+}
+
+func (x Order) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Order) Descriptor() protoreflect.EnumDescriptor {
+	return file_flipmill_proto_enumTypes[1].Descriptor()
+}
+
+func (Order) Type() protoreflect.EnumType {
+	return &file_flipmill_proto_enumTypes[1]
+}
+
+func (x Order) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Order.Descriptor instead.
+func (Order) EnumDescriptor() ([]byte, []int) {
+	return file_flipmill_proto_rawDescGZIP(), []int{1}
 }
 
 // Task asks a worker to solve one chunk of a job.
@@ -1071,7 +1127,7 @@ func (x *Source) GetSha256() []byte {
 type Ledger struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	State  State                  `protobuf:"varint,1,opt,name=state,proto3,enum=flipmill.v1.State" json:"state,omitempty"` // not STATE_UNSPECIFIED
-	Reason string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`                       // why the job failed; otherwise empty
+	Reason string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`                       // why the job failed or, while it is open, what it waits for
 	// Numbers of the committed parts, ascending, each as the difference to the one
 	// before (the first to 0).
 	PartDeltas []int64 `protobuf:"varint,3,rep,packed,name=part_deltas,json=partDeltas,proto3" json:"part_deltas,omitempty"`
@@ -1209,6 +1265,53 @@ func (x *Count) GetRecords() int64 {
 	return 0
 }
 
+// Control is what people want done with a job. Bucket FLIPMILL_JOBS, key
+// <job>.control, absent while they want nothing special. The control verbs write
+// it; a job that has been cancelled stays so.
+type Control struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Order         Order                  `protobuf:"varint,1,opt,name=order,proto3,enum=flipmill.v1.Order" json:"order,omitempty"` // not ORDER_UNSPECIFIED
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Control) Reset() {
+	*x = Control{}
+	mi := &file_flipmill_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Control) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Control) ProtoMessage() {}
+
+func (x *Control) ProtoReflect() protoreflect.Message {
+	mi := &file_flipmill_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Control.ProtoReflect.Descriptor instead.
+func (*Control) Descriptor() ([]byte, []int) {
+	return file_flipmill_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Control) GetOrder() Order {
+	if x != nil {
+		return x.Order
+	}
+	return Order_ORDER_UNSPECIFIED
+}
+
 var File_flipmill_proto protoreflect.FileDescriptor
 
 const file_flipmill_proto_rawDesc = "" +
@@ -1302,14 +1405,22 @@ const file_flipmill_proto_rawDesc = "" +
 	"\tcommitted\x18\x06 \x01(\v2\x12.flipmill.v1.CountR\tcommitted\"9\n" +
 	"\x05Count\x12\x16\n" +
 	"\x06chunks\x18\x01 \x01(\x03R\x06chunks\x12\x18\n" +
-	"\arecords\x18\x02 \x01(\x03R\arecords*P\n" +
+	"\arecords\x18\x02 \x01(\x03R\arecords\"3\n" +
+	"\aControl\x12(\n" +
+	"\x05order\x18\x01 \x01(\x0e2\x12.flipmill.v1.OrderR\x05order*e\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
 	"STATE_OPEN\x10\x01\x12\x0e\n" +
 	"\n" +
 	"STATE_DONE\x10\x02\x12\x10\n" +
-	"\fSTATE_FAILED\x10\x03B3Z1github.com/flipmill/flipmill/pkg/wire/internal/pbb\x06proto3"
+	"\fSTATE_FAILED\x10\x03\x12\x13\n" +
+	"\x0fSTATE_CANCELLED\x10\x04*T\n" +
+	"\x05Order\x12\x15\n" +
+	"\x11ORDER_UNSPECIFIED\x10\x00\x12\x11\n" +
+	"\rORDER_PROCEED\x10\x01\x12\x0f\n" +
+	"\vORDER_PAUSE\x10\x02\x12\x10\n" +
+	"\fORDER_CANCEL\x10\x03B3Z1github.com/flipmill/flipmill/pkg/wire/internal/pbb\x06proto3"
 
 var (
 	file_flipmill_proto_rawDescOnce sync.Once
@@ -1323,43 +1434,46 @@ func file_flipmill_proto_rawDescGZIP() []byte {
 	return file_flipmill_proto_rawDescData
 }
 
-var file_flipmill_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_flipmill_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_flipmill_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_flipmill_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_flipmill_proto_goTypes = []any{
 	(State)(0),      // 0: flipmill.v1.State
-	(*Task)(nil),    // 1: flipmill.v1.Task
-	(*Chunk)(nil),   // 2: flipmill.v1.Chunk
-	(*Span)(nil),    // 3: flipmill.v1.Span
-	(*Run)(nil),     // 4: flipmill.v1.Run
-	(*Reject)(nil),  // 5: flipmill.v1.Reject
-	(*Result)(nil),  // 6: flipmill.v1.Result
-	(*Solved)(nil),  // 7: flipmill.v1.Solved
-	(*Failure)(nil), // 8: flipmill.v1.Failure
-	(*Job)(nil),     // 9: flipmill.v1.Job
-	(*Spec)(nil),    // 10: flipmill.v1.Spec
-	(*Totals)(nil),  // 11: flipmill.v1.Totals
-	(*Source)(nil),  // 12: flipmill.v1.Source
-	(*Ledger)(nil),  // 13: flipmill.v1.Ledger
-	(*Count)(nil),   // 14: flipmill.v1.Count
+	(Order)(0),      // 1: flipmill.v1.Order
+	(*Task)(nil),    // 2: flipmill.v1.Task
+	(*Chunk)(nil),   // 3: flipmill.v1.Chunk
+	(*Span)(nil),    // 4: flipmill.v1.Span
+	(*Run)(nil),     // 5: flipmill.v1.Run
+	(*Reject)(nil),  // 6: flipmill.v1.Reject
+	(*Result)(nil),  // 7: flipmill.v1.Result
+	(*Solved)(nil),  // 8: flipmill.v1.Solved
+	(*Failure)(nil), // 9: flipmill.v1.Failure
+	(*Job)(nil),     // 10: flipmill.v1.Job
+	(*Spec)(nil),    // 11: flipmill.v1.Spec
+	(*Totals)(nil),  // 12: flipmill.v1.Totals
+	(*Source)(nil),  // 13: flipmill.v1.Source
+	(*Ledger)(nil),  // 14: flipmill.v1.Ledger
+	(*Count)(nil),   // 15: flipmill.v1.Count
+	(*Control)(nil), // 16: flipmill.v1.Control
 }
 var file_flipmill_proto_depIdxs = []int32{
-	2,  // 0: flipmill.v1.Task.content:type_name -> flipmill.v1.Chunk
-	3,  // 1: flipmill.v1.Chunk.spans:type_name -> flipmill.v1.Span
-	4,  // 2: flipmill.v1.Chunk.runs:type_name -> flipmill.v1.Run
-	5,  // 3: flipmill.v1.Chunk.rejects:type_name -> flipmill.v1.Reject
-	7,  // 4: flipmill.v1.Result.solved:type_name -> flipmill.v1.Solved
-	8,  // 5: flipmill.v1.Result.failure:type_name -> flipmill.v1.Failure
-	10, // 6: flipmill.v1.Job.spec:type_name -> flipmill.v1.Spec
-	11, // 7: flipmill.v1.Job.totals:type_name -> flipmill.v1.Totals
-	12, // 8: flipmill.v1.Totals.sources:type_name -> flipmill.v1.Source
+	3,  // 0: flipmill.v1.Task.content:type_name -> flipmill.v1.Chunk
+	4,  // 1: flipmill.v1.Chunk.spans:type_name -> flipmill.v1.Span
+	5,  // 2: flipmill.v1.Chunk.runs:type_name -> flipmill.v1.Run
+	6,  // 3: flipmill.v1.Chunk.rejects:type_name -> flipmill.v1.Reject
+	8,  // 4: flipmill.v1.Result.solved:type_name -> flipmill.v1.Solved
+	9,  // 5: flipmill.v1.Result.failure:type_name -> flipmill.v1.Failure
+	11, // 6: flipmill.v1.Job.spec:type_name -> flipmill.v1.Spec
+	12, // 7: flipmill.v1.Job.totals:type_name -> flipmill.v1.Totals
+	13, // 8: flipmill.v1.Totals.sources:type_name -> flipmill.v1.Source
 	0,  // 9: flipmill.v1.Ledger.state:type_name -> flipmill.v1.State
-	14, // 10: flipmill.v1.Ledger.received:type_name -> flipmill.v1.Count
-	14, // 11: flipmill.v1.Ledger.committed:type_name -> flipmill.v1.Count
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	15, // 10: flipmill.v1.Ledger.received:type_name -> flipmill.v1.Count
+	15, // 11: flipmill.v1.Ledger.committed:type_name -> flipmill.v1.Count
+	1,  // 12: flipmill.v1.Control.order:type_name -> flipmill.v1.Order
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_flipmill_proto_init() }
@@ -1376,8 +1490,8 @@ func file_flipmill_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_flipmill_proto_rawDesc), len(file_flipmill_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   14,
+			NumEnums:      2,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
