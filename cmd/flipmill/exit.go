@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/flipmill/flipmill/pkg/queue"
 )
 
 // code is the status with which the process ends.
@@ -15,6 +17,7 @@ const (
 	exitError        code = 1
 	exitUsage        code = 2
 	exitConfig       code = 3
+	exitBroker       code = 4
 	exitRejects      code = 5
 	exitJobFailed    code = 6
 	exitVerifyFailed code = 9
@@ -31,6 +34,7 @@ var exitTable = [...]struct {
 	{exitError, "an error, told on standard error"},
 	{exitUsage, "the command line is wrong"},
 	{exitConfig, "the configuration is wrong"},
+	{exitBroker, "the broker cannot be reached, or denies permission"},
 	{exitRejects, "the job finished with rejects, and --strict was given"},
 	{exitJobFailed, "the job failed"},
 	{exitVerifyFailed, "verify found the dataset wrong"},
@@ -72,6 +76,11 @@ func exitCode(err error) code {
 	}
 	if e, ok := errors.AsType[*exitErr](err); ok {
 		return e.code
+	}
+	for _, broker := range []error{queue.ErrUnreachable, queue.ErrDenied, queue.ErrClosed} {
+		if errors.Is(err, broker) {
+			return exitBroker
+		}
 	}
 	return exitError
 }

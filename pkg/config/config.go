@@ -55,6 +55,15 @@ type Config struct {
 	LogLevel    slog.Level    //
 	LogFormat   string        //
 
+	NATSURL       string        // one or several, separated by commas
+	Replicas      int           //
+	TaskBytes     int           //
+	ResultBytes   int           //
+	MaxAckPending int           // tasks
+	AckWait       time.Duration //
+	Memory        int           // bytes
+	Wait          bool          //
+
 	settings map[string]setting
 }
 
@@ -115,7 +124,7 @@ func Load(flags *pflag.FlagSet) (*Config, error) {
 		return nil, fmt.Errorf("read %s: %w", file.name, err)
 	}
 	for _, k := range keys {
-		if err := v.BindEnv(k.Name, k.Variable()); err != nil {
+		if err := v.BindEnv(append([]string{k.Name}, k.variables()...)...); err != nil {
 			return nil, fmt.Errorf("bind %s: %w", k.Variable(), err)
 		}
 		v.SetDefault(k.Name, k.Default)

@@ -19,7 +19,7 @@ import (
 // TestMain forgets what the developer's own environment says about flipmill.
 func TestMain(m *testing.M) {
 	for _, entry := range os.Environ() {
-		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "FLIPMILL_") {
+		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "FLIPMILL_") || name == "NATS_URL" {
 			os.Unsetenv(name)
 		}
 	}
@@ -120,6 +120,8 @@ func TestEveryKeyFromEverySource(t *testing.T) {
 		"columns": "puzzle_index,board", "cells": "bits", "compression": "none", "part-chunks": "3",
 		"workers": "9", "window": "5", "stop-timeout": "1m30s", "strict": "true",
 		"json": "true", "progress": "plain", "log-level": "debug", "log-format": "json",
+		"nats-url": "nats://a:1,nats://b:2", "replicas": "3", "task-bytes": "8MiB", "result-bytes": "16MiB",
+		"max-ack-pending": "12", "ack-wait": "5s", "memory": "2MiB", "wait": "true",
 	}
 	plain, err := load(t, "run")
 	if err != nil {
@@ -127,7 +129,11 @@ func TestEveryKeyFromEverySource(t *testing.T) {
 	}
 	check := func(t *testing.T, k config.Key, source config.Source, args ...string) {
 		t.Helper()
-		c, err := load(t, "run", args...)
+		verb := "run"
+		if k.Verbs != nil {
+			verb = k.Verbs[0]
+		}
+		c, err := load(t, verb, args...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,6 +169,20 @@ func fieldsDiffer(a, b *config.Config) bool {
 		}
 	}
 	return false
+}
+
+// TestVariableOfNATS: the variable that NATS's own tools read yields to ours.
+func TestVariableOfNATS(t *testing.T) {
+	t.Setenv("NATS_URL", "nats://theirs:1")
+	c, err := load(t, "worker")
+	if err != nil || c.NATSURL != "nats://theirs:1" || c.Origin("nats-url").String() != "NATS_URL" {
+		t.Errorf("%q from %v, error %v", c.NATSURL, c.Origin("nats-url"), err)
+	}
+	t.Setenv("FLIPMILL_NATS_URL", "nats://ours:1")
+	c, err = load(t, "worker")
+	if err != nil || c.NATSURL != "nats://ours:1" || c.Origin("nats-url").String() != "FLIPMILL_NATS_URL" {
+		t.Errorf("%q from %v, error %v", c.NATSURL, c.Origin("nats-url"), err)
+	}
 }
 
 func TestPresets(t *testing.T) {
@@ -256,7 +276,7 @@ func TestWrong(t *testing.T) {
 }
 
 func TestFlagsFollowTheTable(t *testing.T) {
-	for _, verb := range []string{"run", "solve", "verify", "version"} {
+	for _, verb := range []string{"run", "solve", "verify", "version", "setup", "submit", "worker", "aggregator"} {
 		cmd := &cobra.Command{Use: verb + " ARGUMENT..."}
 		config.Flags(cmd)
 		for _, k := range config.Keys() {

@@ -87,8 +87,8 @@ func (f file) originOf(k Key, flags *pflag.FlagSet) Origin {
 	switch line, written := f.lines[k.Name]; {
 	case flag != nil && flag.Changed:
 		return Origin{Flag, "--" + k.Name}
-	case os.Getenv(k.Variable()) != "":
-		return Origin{Environment, k.Variable()}
+	case k.given() != "":
+		return Origin{Environment, k.given()}
 	case written:
 		return f.origin(line)
 	default:

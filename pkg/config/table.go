@@ -2,7 +2,9 @@ package config
 
 import (
 	"log/slog"
+	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +26,29 @@ func (k Key) Variable() string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(k.Name, "-", "_"))
 }
 
+// natsURL is the variable that the tools of NATS read. It is honoured where ours
+// is not set.
+const natsURL = "NATS_URL"
+
+// variables returns the environment variables that may set the key, the
+// strongest first.
+func (k Key) variables() []string {
+	if k.Name == "nats-url" {
+		return []string{k.Variable(), natsURL}
+	}
+	return []string{k.Variable()}
+}
+
+// given returns the variable that sets the key, or nothing.
+func (k Key) given() string {
+	for _, name := range k.variables() {
+		if os.Getenv(name) != "" {
+			return name
+		}
+	}
+	return ""
+}
+
 const variablePrefix = "FLIPMILL_"
 
 // Keys returns the table of keys, in the order in which people read them.
@@ -32,14 +57,16 @@ func Keys() []Key { return table(new(Config)) }
 // table is the one place where keys are made. The kind of each row writes the
 // value into the field of c that the row names. To add a key, add a field and a
 // row, then run the package's tests with -update.
-func table(c *Config) []Key {
-	run := []string{"run"}
-	puzzles := []string{"run", "solve"}
-	reports := []string{"run", "solve", "verify"}
+func table(c *Config) []Key { return slices.Concat(jobKeys(c), brokerKeys(c), reportKeys(c)) }
+
+// jobKeys are the keys that say what to solve, and what to leave where.
+func jobKeys(c *Config) []Key {
+	jobs := []string{"run", "submit"}
+	puzzles := []string{"run", "solve", "submit"}
 	return []Key{
-		{"output", "o", "out", run, "folder in which datasets are made",
+		{"output", "o", "out", []string{"run", "aggregator"}, "folder in which datasets are made",
 			matching(&c.Output, "dir", "a folder", regexp.MustCompile(`.`))},
-		{"job", "", "", run, "the dataset's name: it is the folder job=NAME below the output; empty lets the verb choose",
+		{"job", "", "", jobs, "the dataset's name: it is the folder job=NAME below the output; empty lets the verb choose",
 			optional(matching(&c.Job, "name", "a lower-case letter, then up to 62 lower-case letters, digits or hyphens", regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`)))},
 
 		{"preset", "", "", puzzles, "a known problem: stands for its rule, target, symbols, format and size",
@@ -60,27 +87,59 @@ func table(c *Config) []Key {
 		{"max-line", "", "64KiB", puzzles, "longest line of input; a longer one is rejected",
 			byteCount(&c.MaxLine, 1<<10, 16<<20)},
 
-		{"columns", "", "all", run, "columns of the results; all: every one",
+		{"columns", "", "all", jobs, "columns of the results; all: every one",
 			list(&c.Spec.Columns, "all, or names separated by commas")},
-		{"cells", "", "text", run, "how boards and solutions are stored",
+		{"cells", "", "text", jobs, "how boards and solutions are stored",
 			name(&c.Spec.Cells, "text", "bits")},
-		{"compression", "", "zstd", run, "codec of the Parquet files",
+		{"compression", "", "zstd", jobs, "codec of the Parquet files",
 			name(&c.Spec.Compression, "zstd", "snappy", "none")},
-		{"part-chunks", "", "64", run, "chunks in one Parquet file",
+		{"part-chunks", "", "64", jobs, "chunks in one Parquet file",
 			integer(&c.Spec.PartChunks, 1, 1024)},
+	}
+}
 
-		{"workers", "", "0", run, "boards are solved by that many workers; 0: one per core",
+// brokerKeys are the keys of the verbs that share a broker.
+func brokerKeys(c *Config) []Key {
+	broker := []string{"setup", "submit", "worker", "aggregator"}
+	setup := []string{"setup"}
+	return []Key{
+		{"nats-url", "", "nats://127.0.0.1:4222", broker, "the broker, or several of its servers separated by commas; the variable " + natsURL + " is honoured too",
+			matching(&c.NATSURL, "url", "the address of a NATS server, such as nats://127.0.0.1:4222", regexp.MustCompile(`^\S+$`))},
+
+		{"replicas", "", "1", setup, "servers of a cluster that keep a copy of every message",
+			integer(&c.Replicas, 1, 5)},
+		{"task-bytes", "", "256MiB", setup, "most that the broker keeps of tasks; producers wait beyond",
+			byteCount(&c.TaskBytes, 4<<20, 1<<40)},
+		{"result-bytes", "", "1GiB", setup, "most that the broker keeps of results; workers wait beyond",
+			byteCount(&c.ResultBytes, 4<<20, 1<<40)},
+		{"max-ack-pending", "", "1024", setup, "most tasks of a lane that workers hold at once; about 4 for each core of all workers is right",
+			integer(&c.MaxAckPending, 1, 1<<20)},
+		{"ack-wait", "", "30s", setup, "a task goes to another worker when its own was silent for that long",
+			duration(&c.AckWait, time.Second, time.Hour)},
+
+		{"memory", "", "64MiB", []string{"aggregator"}, "results kept in memory until their part is complete; those beyond are read from the broker a second time",
+			byteCount(&c.Memory, 1<<20, 1<<40)},
+		{"wait", "", "false", []string{"submit"}, "wait until the dataset is complete",
+			boolean(&c.Wait)},
+	}
+}
+
+// reportKeys are the keys that say how to work, and what to tell of it.
+func reportKeys(c *Config) []Key {
+	run := []string{"run"}
+	return []Key{
+		{"workers", "", "0", []string{"run", "worker"}, "chunks solved at once; 0: one per core",
 			integer(&c.Workers, 0, 1024)},
-		{"window", "", "2", run, "parts in flight at once; more take more memory and disk",
+		{"window", "", "2", []string{"run", "submit"}, "parts in flight at once; more take more memory and disk",
 			integer(&c.Window, 1, 64)},
-		{"stop-timeout", "", "10s", run, "time to put down what is in flight after the first Ctrl-C or SIGTERM; 0s: no limit",
+		{"stop-timeout", "", "10s", []string{"run", "submit", "worker", "aggregator"}, "time to put down what is in flight after the first Ctrl-C or SIGTERM; 0s: no limit",
 			duration(&c.StopTimeout, 0, 24*time.Hour)},
 		{"strict", "", "false", run, "end with exit code 5 when a record was rejected",
 			boolean(&c.Strict)},
 
-		{"json", "", "false", reports, "print the outcome as JSON",
+		{"json", "", "false", []string{"run", "solve", "verify", "submit"}, "print the outcome as JSON",
 			boolean(&c.JSON)},
-		{"progress", "", "auto", []string{"run", "verify"}, "how progress is shown; auto: a bar on a terminal, plain lines elsewhere",
+		{"progress", "", "auto", []string{"run", "verify", "submit"}, "how progress is shown; auto: a bar on a terminal, plain lines elsewhere",
 			name(&c.Progress, "auto", "bar", "plain", "none")},
 		{"log-level", "", "warn", nil, "least level of the messages on standard error",
 			choice(&c.LogLevel, []string{"debug", "info", "warn", "error"}, parseLevel)},

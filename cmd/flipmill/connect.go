@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+
+	"github.com/flipmill/flipmill/pkg/config"
+	"github.com/flipmill/flipmill/pkg/queue"
+)
+
+// connect reaches the broker that the configuration names, for a verb.
+func connect(ctx context.Context, c *config.Config, verb string, log *slog.Logger) (*queue.Conn, error) {
+	conn, err := queue.Connect(ctx, queue.Options{URL: c.NATSURL, Name: "flipmill " + verb, Log: log})
+	if err != nil {
+		return nil, fmt.Errorf("%s (from %s): %w", redact(c.NATSURL), c.Origin("nats-url"), err)
+	}
+	return conn, nil
+}
+
+// redact takes the passwords out of a list of addresses.
+func redact(list string) string {
+	addresses := strings.Split(list, ",")
+	for i, address := range addresses {
+		if u, err := url.Parse(address); err == nil {
+			addresses[i] = u.Redacted()
+		}
+	}
+	return strings.Join(addresses, ",")
+}
