@@ -27,6 +27,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -89,6 +90,9 @@ type aggregator struct {
 	opts Options
 	log  *slog.Logger
 	jobs map[string]*job
+
+	retry <-chan time.Time // when to try again for the jobs that wait; nil if none does
+	pause time.Duration    // before that; grows from one vain attempt to the next
 }
 
 // job is a job that the aggregator serves.
@@ -99,6 +103,7 @@ type job struct {
 	totals  *wire.Totals // nil until the job is sealed
 	ledger  wire.Ledger
 	dropped bool // done or failed: further results are garbage
+	waits   bool // nothing can be written at present; retry will try again
 }
 
 // drop forgets the results of a job that needs no more.
@@ -115,6 +120,8 @@ func (a *aggregator) loop(ctx context.Context, jobs <-chan *wire.Job, results <-
 			err = a.takeUp(ctx, record)
 		case r := <-results:
 			err = a.receive(ctx, r)
+		case <-a.retry:
+			err = a.tryAgain(ctx)
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
@@ -155,11 +162,14 @@ func (a *aggregator) open(ctx context.Context, record *wire.Job) (*job, error) {
 	if err != nil && !errors.Is(err, queue.ErrNotFound) {
 		return nil, err
 	}
-	if j.dir, err = dataset.Open(a.opts.Output, j.id, record.Spec); err != nil {
-		return j, a.fail(ctx, j, err)
+	var footers []dataset.Footer
+	if j.dir, err = dataset.Open(a.opts.Output, j.id, record.Spec); err == nil {
+		footers, err = j.dir.Committed()
 	}
-	footers, err := j.dir.Committed()
-	if err != nil {
+	switch {
+	case passes(err):
+		return nil, err // a folder that cannot be read now says nothing about the job
+	case err != nil:
 		return j, a.fail(ctx, j, err)
 	}
 	for _, f := range footers {
@@ -253,13 +263,16 @@ func (a *aggregator) jobOf(ctx context.Context, id string) (*job, error) {
 
 // advance commits a part if it is full, and finishes the job if that was all.
 func (a *aggregator) advance(ctx context.Context, j *job, part int64) error {
+	if j.dropped || j.waits {
+		return nil
+	}
 	if j.chunks.full(part) {
 		footer, err := a.commit(ctx, j, part)
 		if err == nil {
 			err = j.note(footer)
 		}
 		if err != nil {
-			return a.fail(ctx, j, err)
+			return a.waitOrFail(ctx, j, err)
 		}
 		j.chunks.commit(part)
 		a.log.Info("part committed", "job", j.id, "part", part, "records", footer.Records)
@@ -329,7 +342,7 @@ func (a *aggregator) finish(ctx context.Context, j *job) error {
 		in.Sources = append(in.Sources, dataset.Source{Name: s.Name, Bytes: s.Bytes, SHA256: hex.EncodeToString(s.SHA256[:])})
 	}
 	if _, err := j.dir.Finish(in); err != nil {
-		return a.fail(ctx, j, err)
+		return a.waitOrFail(ctx, j, err)
 	}
 	j.drop()
 	j.ledger.State = wire.Done

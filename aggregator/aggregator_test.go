@@ -44,13 +44,18 @@ func testContext(t testing.TB) context.Context {
 // broker returns a connection to a broker of the test's own.
 func broker(t testing.TB) *queue.Conn {
 	t.Helper()
+	return limitedBroker(t, queue.Limits{})
+}
+
+func limitedBroker(t testing.TB, limits queue.Limits) *queue.Conn {
+	t.Helper()
 	server, err := queue.StartServer(queue.ServerOptions{StoreDir: t.TempDir()})
 	ok(t, err)
 	t.Cleanup(server.Close)
 	conn, err := queue.Connect(testContext(t), queue.Options{Server: server})
 	ok(t, err)
 	t.Cleanup(conn.Close)
-	ok(t, conn.Setup(testContext(t), queue.Limits{}))
+	ok(t, conn.Setup(testContext(t), limits))
 	return conn
 }
 

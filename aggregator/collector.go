@@ -2,6 +2,8 @@ package aggregator
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/flipmill/flipmill/pkg/wire"
 )
@@ -170,6 +172,15 @@ func (c *collector) full(part int64) bool {
 		return int64(len(p.chunks)) == end-first
 	}
 	return first == end
+}
+
+// uncommitted returns the parts that can be full, or the first one where there
+// is none: that is where a job that has all its parts is found to be done.
+func (c *collector) uncommitted() []int64 {
+	if parts := slices.Sorted(maps.Keys(c.open)); len(parts) > 0 {
+		return parts
+	}
+	return []int64{0}
 }
 
 // parts returns the number of parts of a sealed job.

@@ -39,7 +39,11 @@ func (s Signal) ExitCode() int { return 128 + int(s) }
 // Context returns a context that the first signal ends and one that the second
 // ends. When draining takes longer than patience, abort ends with the first
 // signal as its cause; patience 0 has no limit. Both contexts end with parent.
+//
+// From then on, a file that grows beyond the process's limit is an error of the
+// write, as a full disk is: by default it would be the end of the process.
 func Context(parent context.Context, patience time.Duration) (drain, abort context.Context, stop func()) {
+	signal.Ignore(syscall.SIGXFSZ)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	return watch(parent, patience, signals, func() { signal.Stop(signals) })
