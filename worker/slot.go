@@ -3,7 +3,9 @@ package worker
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
+	"slices"
 
 	"github.com/flipmill/flipmill/pkg/dataset"
 	"github.com/flipmill/flipmill/pkg/puzzle"
@@ -14,15 +16,16 @@ import (
 // slot solves one chunk at a time and keeps its buffers between chunks. It is
 // owned by one goroutine.
 type slot struct {
-	encoders map[string]*dataset.Encoder // by job
-	answers  []puzzle.Answers            // one for each run of the chunk
-	pressed  puzzle.Run                  // scratch of the check
+	log      *slog.Logger
+	encoders map[*job]*dataset.Encoder
+	answers  []puzzle.Answers // one for each run of the chunk
+	pressed  puzzle.Run       // scratch of the check
 	message  []byte
 }
 
 // encoder returns the slot's encoder for a job.
 func (s *slot) encoder(j *job) (*dataset.Encoder, error) {
-	if e := s.encoders[j.id]; e != nil {
+	if e := s.encoders[j]; e != nil {
 		return e, nil
 	}
 	e, err := dataset.NewEncoder(j.spec)
@@ -30,9 +33,9 @@ func (s *slot) encoder(j *job) (*dataset.Encoder, error) {
 		return nil, fmt.Errorf("job %s: %w", j.id, err)
 	}
 	if s.encoders == nil || len(s.encoders) >= maxJobs {
-		s.encoders = map[string]*dataset.Encoder{}
+		s.encoders = map[*job]*dataset.Encoder{}
 	}
-	s.encoders[j.id] = e
+	s.encoders[j] = e
 	return e, nil
 }
 
@@ -44,6 +47,7 @@ func (s *slot) answer(j *job, task *wire.Task) *wire.Result {
 	chunk := &task.Chunk
 	err := s.solve(j, chunk)
 	if p, ok := errors.AsType[*panicError](err); ok {
+		s.log.Error("solver panicked", "job", j.id, "chunk", task.ID.Chunk, "panic", p.value, "stack", string(p.stack))
 		chunk = rejectBoards(chunk, p.Error())
 	} else if err != nil {
 		return failed(task.ID, err)
@@ -77,6 +81,11 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("the worker panicked: %v", e.value) }
 
+// keptAnswers is how many runs' answers keep their memory for the next chunk.
+// Each may once have been the longest of its chunk, so this bounds a slot, to
+// about 2 MiB for each.
+const keptAnswers = 16
+
 // solve fills s.answers and checks every one of them against the definition of
 // the rule.
 func (s *slot) solve(j *job, chunk *puzzle.Chunk) (err error) {
@@ -85,6 +94,7 @@ func (s *slot) solve(j *job, chunk *puzzle.Chunk) (err error) {
 			err = &panicError{v, debug.Stack()}
 		}
 	}()
+	s.answers = slices.Delete(s.answers, min(keptAnswers, len(s.answers)), len(s.answers))
 	for len(s.answers) < len(chunk.Runs) {
 		s.answers = append(s.answers, puzzle.Answers{})
 	}

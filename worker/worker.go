@@ -40,6 +40,8 @@ const maxDeliveries = 5
 // retryDelay is the pause before a task that met a passing trouble is tried again.
 const retryDelay = time.Second
 
+var errUnknownJob = errors.New("unknown job")
+
 // maxJobs bounds what a worker remembers of the jobs it has served.
 const maxJobs = 16
 
@@ -50,7 +52,8 @@ type Options struct {
 }
 
 // Run serves tasks until fetch ends, then finishes what it holds. When work
-// ends it stops at once, and the tasks it held go back to the queue.
+// ends, what it holds goes back to the queue instead; a chunk that is being
+// solved holds Run up until then.
 func Run(fetch, work context.Context, conn *queue.Conn, opts Options) error {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
@@ -63,7 +66,7 @@ func Run(fetch, work context.Context, conn *queue.Conn, opts Options) error {
 	w := &worker{conn: conn, tasks: tasks, log: opts.Log, jobs: map[string]*job{}}
 	slots, fetch := errgroup.WithContext(fetch)
 	for range opts.Slots {
-		slots.Go(func() error { return w.serve(fetch, work, &slot{}) })
+		slots.Go(func() error { return w.serve(fetch, work, &slot{log: w.log}) })
 	}
 	if err := slots.Wait(); err != nil {
 		return fmt.Errorf("worker: %w", err)
@@ -118,10 +121,11 @@ func (w *worker) handle(ctx context.Context, s *slot, d *queue.Delivery) error {
 		return nil
 	case ctx.Err() != nil:
 		return d.NakWithDelay(0)
-	case errors.Is(err, queue.ErrNotFound): // the job is gone; nobody wants the result
+	case errors.Is(err, errUnknownJob): // nobody wants the result
 		log.Warn("task of an unknown job dropped", "error", err)
 		return d.Term("unknown job")
-	case errors.Is(err, queue.ErrDenied), errors.Is(err, queue.ErrClosed):
+	case errors.Is(err, queue.ErrDenied), errors.Is(err, queue.ErrClosed), errors.Is(err, queue.ErrNotFound):
+		// Not this task but the broker is not as it must be, such as without a stream.
 		return errors.Join(err, d.NakWithDelay(retryDelay))
 	}
 	log.Warn("chunk put back", "delivered", d.Delivered, "error", err)
@@ -177,8 +181,11 @@ func (w *worker) job(ctx context.Context, id string) (*job, error) {
 		return j, nil
 	}
 	record, err := w.conn.Job(ctx, id)
+	if errors.Is(err, queue.ErrNotFound) {
+		return nil, fmt.Errorf("%w: %w", errUnknownJob, err)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("look up job %s: %w", id, err)
+		return nil, err
 	}
 	if len(w.jobs) >= maxJobs {
 		clear(w.jobs)
