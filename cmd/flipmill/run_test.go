@@ -20,7 +20,7 @@ import (
 )
 
 // command returns flipmill as a process of its own, working in dir.
-func command(t *testing.T, dir string, args ...string) *exec.Cmd {
+func command(t testing.TB, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	path, err := exec.LookPath("flipmill") // testscript.Main put it there
 	if err != nil {
@@ -41,7 +41,7 @@ func flipmill(t *testing.T, dir string, args ...string) {
 
 // writeCorpus writes random boards of 5×5 with a fault now and then, so many
 // that they fill several chunks.
-func writeCorpus(t *testing.T, path string, records int) {
+func writeCorpus(t testing.TB, path string, records int) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(5, 5))
 	var b bytes.Buffer
