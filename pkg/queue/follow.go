@@ -2,7 +2,11 @@ package queue
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -17,13 +21,24 @@ type logged struct {
 	seq uint64
 }
 
+// checkInterval is how often a log is checked to be the same one still, besides
+// after every loss of the connection.
+const checkInterval = 10 * time.Second
+
 // follow returns the messages of a stream in their order, without end: the
 // consumer is made anew from where it was whenever it or the broker was away.
+// It ends with ErrNotFound when the stream, or its end, is lost.
 func (c *Conn) follow(ctx context.Context, stream string, config jetstream.OrderedConsumerConfig) iter.Seq2[logged, error] {
 	return func(yield func(logged, error) bool) {
 		var messages jetstream.MessagesContext
+		var created time.Time
 		err := c.do(ctx, func(ctx context.Context) error {
-			consumer, err := c.js.OrderedConsumer(ctx, stream, config)
+			s, err := c.js.Stream(ctx, stream)
+			if err != nil {
+				return err
+			}
+			created = s.CachedInfo().Created
+			consumer, err := s.OrderedConsumer(ctx, config)
 			if err != nil {
 				return err
 			}
@@ -35,11 +50,21 @@ func (c *Conn) follow(ctx context.Context, stream string, config jetstream.Order
 			return
 		}
 		defer messages.Stop()
+		f := &follower{conn: c, messages: messages, stream: stream, created: created}
+		watched, lose := context.WithCancelCause(ctx)
+		var watching sync.WaitGroup
+		watching.Go(func() {
+			if err := f.awaitLoss(watched); err != nil {
+				lose(err)
+			}
+		})
+		defer watching.Wait()
+		defer lose(nil)
 		// Next hears of neither while it makes the consumer anew.
-		defer context.AfterFunc(ctx, messages.Stop)()
+		defer context.AfterFunc(watched, messages.Stop)()
 		defer context.AfterFunc(c.life, messages.Stop)()
 		for {
-			m, err := c.nextLogged(ctx, messages)
+			m, err := f.next(ctx, watched)
 			if !yield(m, err) || err != nil {
 				return
 			}
@@ -47,14 +72,27 @@ func (c *Conn) follow(ctx context.Context, stream string, config jetstream.Order
 	}
 }
 
-func (c *Conn) nextLogged(ctx context.Context, messages jetstream.MessagesContext) (logged, error) {
-	msg, err := messages.Next(jetstream.NextContext(ctx))
+// follower is where follow stands in a stream.
+type follower struct {
+	conn     *Conn
+	messages jetstream.MessagesContext
+	stream   string
+	created  time.Time
+	last     atomic.Uint64 // place of the latest message
+}
+
+// next returns the next message. The context watched ends when ctx does, or with
+// the loss of the stream as its cause.
+func (f *follower) next(ctx, watched context.Context) (logged, error) {
+	msg, err := f.messages.Next(jetstream.NextContext(watched))
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
 		return logged{}, ctx.Err()
-	case c.nc.IsClosed():
-		return logged{}, c.Err()
+	case watched.Err() != nil:
+		return logged{}, context.Cause(watched)
+	case f.conn.nc.IsClosed():
+		return logged{}, f.conn.Err()
 	default:
 		return logged{}, err
 	}
@@ -62,5 +100,45 @@ func (c *Conn) nextLogged(ctx context.Context, messages jetstream.MessagesContex
 	if err != nil {
 		return logged{}, err
 	}
+	f.last.Store(meta.Sequence.Stream)
 	return logged{msg, meta.Sequence.Stream}, nil
+}
+
+// awaitLoss returns an error when the stream is no longer the one that is being
+// followed: it was deleted, or the broker came back without it or without its
+// end. The ordered consumer does not notice. It would wait for the place after
+// its last one, and pass over all that is stored until then.
+func (f *follower) awaitLoss(ctx context.Context) error {
+	tick := time.NewTicker(checkInterval)
+	defer tick.Stop()
+	for {
+		f.conn.mu.Lock()
+		link := f.conn.link
+		f.conn.mu.Unlock()
+		select {
+		case <-tick.C:
+		case <-link.Done():
+		case <-ctx.Done():
+			return nil
+		}
+		last := f.last.Load()
+		var info *jetstream.StreamInfo
+		err := f.conn.do(ctx, func(ctx context.Context) error {
+			s, err := f.conn.js.Stream(ctx, f.stream)
+			if err == nil {
+				info = s.CachedInfo()
+			}
+			return err
+		})
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return err
+		case !info.Created.Equal(f.created):
+			return fmt.Errorf("%w: stream %s was deleted, this is another", ErrNotFound, f.stream)
+		case info.State.LastSeq < last:
+			return fmt.Errorf("%w: stream %s has lost what followed its message %d", ErrNotFound, f.stream, info.State.LastSeq)
+		}
+	}
 }

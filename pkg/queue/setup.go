@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -71,11 +72,66 @@ func (l Limits) withDefaults() Limits {
 // their limits. Doing it again is harmless. It fails where waiting would not:
 // a broker that is away, has no JetStream or too little room.
 func (c *Conn) Setup(ctx context.Context, limits Limits) error {
+	return c.setUp(ctx, limits, func(_, setUp func(context.Context) error) error { return c.once(ctx, setUp) })
+}
+
+// Ensure is Setup for what is missing: what is there stays as it is.
+func (c *Conn) Ensure(ctx context.Context, limits Limits) error {
+	return c.setUp(ctx, limits, func(lookUp, setUp func(context.Context) error) error {
+		err := c.once(ctx, lookUp)
+		if errors.Is(err, ErrNotFound) {
+			return c.once(ctx, setUp)
+		}
+		return err
+	})
+}
+
+// setUp leaves to do whether something is looked up or set up.
+func (c *Conn) setUp(ctx context.Context, limits Limits, do func(lookUp, setUp func(context.Context) error) error) error {
 	l := limits.withDefaults()
-	storage := jetstream.FileStorage
-	if l.Memory {
-		storage = jetstream.MemoryStorage
+	for _, s := range c.streamConfigs(l) {
+		if err := do(func(ctx context.Context) error {
+			_, err := c.js.Stream(ctx, s.Name)
+			return err
+		}, func(ctx context.Context) error {
+			_, err := c.js.CreateOrUpdateStream(ctx, s)
+			return err
+		}); err != nil {
+			return fmt.Errorf("set up stream %s: %w", s.Name, err)
+		}
 	}
+	for _, lane := range Lanes() {
+		if err := do(func(ctx context.Context) error {
+			_, err := c.js.Consumer(ctx, tasksStream, string(lane))
+			return err
+		}, func(ctx context.Context) error {
+			_, err := c.js.CreateOrUpdateConsumer(ctx, tasksStream, laneConfig(lane, l))
+			return err
+		}); err != nil {
+			return fmt.Errorf("set up lane %s: %w", lane, err)
+		}
+	}
+	if err := do(func(ctx context.Context) error {
+		_, err := c.js.KeyValue(ctx, jobsBucket)
+		return err
+	}, func(ctx context.Context) error {
+		_, err := c.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: jobsBucket, Storage: l.storage(), Replicas: l.Replicas})
+		return err
+	}); err != nil {
+		return fmt.Errorf("set up bucket %s: %w", jobsBucket, err)
+	}
+	return nil
+}
+
+func (l Limits) storage() jetstream.StorageType {
+	if l.Memory {
+		return jetstream.MemoryStorage
+	}
+	return jetstream.FileStorage
+}
+
+// streamConfigs returns the two streams of messages.
+func (c *Conn) streamConfigs(l Limits) []jetstream.StreamConfig {
 	streams := []jetstream.StreamConfig{{
 		Name:      tasksStream,
 		Subjects:  []string{taskPrefix + ".*.*.*"},
@@ -88,46 +144,27 @@ func (c *Conn) Setup(ctx context.Context, limits Limits) error {
 		MaxBytes:    l.ResultBytes,
 		AllowDirect: true,
 	}}
-	for _, s := range streams {
-		s.Storage, s.Replicas = storage, l.Replicas
+	for i := range streams {
+		s := &streams[i]
+		s.Storage, s.Replicas = l.storage(), l.Replicas
 		s.Discard = jetstream.DiscardNew // a full stream refuses; it forgets nothing
 		s.Duplicates = duplicateWindow
 		s.MaxMsgSize = int32(c.nc.MaxPayload())
-		if err := c.once(ctx, func(ctx context.Context) error {
-			_, err := c.js.CreateOrUpdateStream(ctx, s)
-			return err
-		}); err != nil {
-			return fmt.Errorf("set up stream %s: %w", s.Name, err)
-		}
 	}
-	for _, lane := range Lanes() {
-		if err := c.setupLane(ctx, lane, l); err != nil {
-			return fmt.Errorf("set up lane %s: %w", lane, err)
-		}
-	}
-	if err := c.once(ctx, func(ctx context.Context) error {
-		_, err := c.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: jobsBucket, Storage: storage, Replicas: l.Replicas})
-		return err
-	}); err != nil {
-		return fmt.Errorf("set up bucket %s: %w", jobsBucket, err)
-	}
-	return nil
+	return streams
 }
 
-// setupLane creates the consumer that all workers share. MaxDeliver has no
+// laneConfig describes the consumer that all workers share. MaxDeliver has no
 // limit: a task that reaches it would stay in the stream, delivered to nobody,
 // so that giving up is the worker's decision. BackOff is not used, as it
 // overrides AckWait.
-func (c *Conn) setupLane(ctx context.Context, lane Lane, l Limits) error {
-	return c.once(ctx, func(ctx context.Context) error {
-		_, err := c.js.CreateOrUpdateConsumer(ctx, tasksStream, jetstream.ConsumerConfig{
-			Durable:       string(lane),
-			FilterSubject: taskPrefix + "." + string(lane) + ".*.*",
-			AckPolicy:     jetstream.AckExplicitPolicy,
-			AckWait:       l.AckWait,
-			MaxDeliver:    -1,
-			MaxAckPending: l.MaxAckPending,
-		})
-		return err
-	})
+func laneConfig(lane Lane, l Limits) jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		Durable:       string(lane),
+		FilterSubject: taskPrefix + "." + string(lane) + ".*.*",
+		AckPolicy:     jetstream.AckExplicitPolicy,
+		AckWait:       l.AckWait,
+		MaxDeliver:    -1,
+		MaxAckPending: l.MaxAckPending,
+	}
 }
