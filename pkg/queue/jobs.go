@@ -178,8 +178,9 @@ func (c *Conn) DeleteJob(ctx context.Context, id string) error {
 		return err
 	}
 	err = errors.Join(
-		c.purge(ctx, tasksStream, fmt.Sprintf("%s.*.%s.*", taskPrefix, id)),
-		c.purge(ctx, resultsStream, fmt.Sprintf("%s.*.%s.*.*", resultPrefix, id)),
+		c.PurgeTasks(ctx, id),
+		c.PurgeResults(ctx, id),
+		c.do(ctx, func(ctx context.Context) error { return kv.Purge(ctx, id+controlSuffix) }),
 		c.do(ctx, func(ctx context.Context) error { return kv.Purge(ctx, id+ledgerSuffix) }),
 		c.do(ctx, func(ctx context.Context) error { return kv.Purge(ctx, id) }),
 	)

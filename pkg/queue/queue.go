@@ -4,8 +4,8 @@
 // Terms. FLIPMILL_TASKS is a work queue: a task stays until a worker has settled
 // it. A lane is one of its three priorities, each with one consumer that all
 // workers share. FLIPMILL_RESULTS is a log: a result stays until its part is
-// purged. FLIPMILL_JOBS is a bucket with two records per job, the job itself and
-// its ledger. Setup creates all of it.
+// purged. FLIPMILL_JOBS is a bucket with three records per job, the job itself,
+// its ledger and its control, each with one writer. Setup creates all of it.
 //
 // A producer creates a job and publishes tasks. A worker takes them with
 // Tasks.Next, publishes results and settles the deliveries. An aggregator follows

@@ -1,0 +1,302 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/flipmill/flipmill/pkg/wire"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ErrEnded says that a job takes no more orders.
+var ErrEnded = errors.New("the job has ended")
+
+// controlSuffix makes the key of a job's control record, as ledgerSuffix does
+// that of its ledger.
+const controlSuffix = ".control"
+
+// Standing is what the broker knows of a job: its records, of which each has
+// one writer.
+type Standing struct {
+	Job    *wire.Job
+	Ledger *wire.Ledger // nil before an aggregator has taken the job up
+	Heard  time.Time    // when the ledger was written, by the broker's clock; zero before
+	Order  wire.Order   // what people want
+}
+
+// State says where the job stands, in one word: open, paused, cancelling, done,
+// failed or cancelled. It is cancelling until the aggregator has seen to it.
+func (s *Standing) State() string {
+	switch {
+	case s.Ended():
+		return s.Ledger.State.String()
+	case s.Order == wire.Pause:
+		return "paused"
+	case s.Order == wire.Cancel:
+		return "cancelling"
+	}
+	return wire.Open.String()
+}
+
+// Ended reports whether nothing more will happen to the job.
+func (s *Standing) Ended() bool { return s.Ledger != nil && s.Ledger.State.Ended() }
+
+// add enters one of the job's records.
+func (s *Standing) add(key string, data []byte, written time.Time) (err error) {
+	switch id, kind, _ := strings.Cut(key, "."); "." + kind {
+	case ".":
+		s.Job, err = parseJob(id, data)
+	case ledgerSuffix:
+		s.Ledger, err = wire.ParseLedger(data)
+		s.Heard = written
+	case controlSuffix:
+		s.Order, err = wire.ParseOrder(data)
+	}
+	if err != nil {
+		return fmt.Errorf("record %s: %w", key, err)
+	}
+	return nil
+}
+
+func standingKeys(id string) []string { return []string{id, id + ledgerSuffix, id + controlSuffix} }
+
+// Standing returns where a job stands, or ErrNotFound.
+func (c *Conn) Standing(ctx context.Context, id string) (*Standing, error) {
+	if err := wire.ValidateJobID(id); err != nil {
+		return nil, fmt.Errorf("read job: %w", err)
+	}
+	entries, err := c.snapshot(ctx, standingKeys(id)...)
+	if err != nil {
+		return nil, fmt.Errorf("read job %s: %w", id, err)
+	}
+	s := &Standing{Order: wire.Proceed}
+	for _, e := range entries {
+		if err := s.add(e.Key(), e.Value(), e.Created()); err != nil {
+			return nil, fmt.Errorf("read job %s: %w", id, err)
+		}
+	}
+	if s.Job == nil {
+		return nil, fmt.Errorf("read job %s: %w", id, ErrNotFound)
+	}
+	return s, nil
+}
+
+// Standings returns where all jobs stand, by their ids.
+func (c *Conn) Standings(ctx context.Context) ([]*Standing, error) {
+	entries, err := c.snapshot(ctx, jetstream.AllKeys)
+	if err != nil {
+		return nil, fmt.Errorf("read jobs: %w", err)
+	}
+	jobs := map[string]*Standing{}
+	for _, e := range entries {
+		id, _, _ := strings.Cut(e.Key(), ".")
+		if jobs[id] == nil {
+			jobs[id] = &Standing{Order: wire.Proceed}
+		}
+		if err := jobs[id].add(e.Key(), e.Value(), e.Created()); err != nil {
+			c.log.Warn("record put aside", "error", err)
+		}
+	}
+	maps.DeleteFunc(jobs, func(_ string, s *Standing) bool { return s.Job == nil })
+	all := slices.Collect(maps.Values(jobs))
+	slices.SortFunc(all, func(a, b *Standing) int { return strings.Compare(a.Job.ID, b.Job.ID) })
+	return all, nil
+}
+
+// snapshot returns the records whose keys match, as they are now.
+func (c *Conn) snapshot(ctx context.Context, keys ...string) (entries []jetstream.KeyValueEntry, err error) {
+	kv, err := c.jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = c.do(ctx, func(ctx context.Context) error {
+		entries = nil
+		w, err := kv.WatchFiltered(ctx, slices.Clone(keys), jetstream.IgnoreDeletes()) // it changes what it is given
+		if err != nil {
+			return err
+		}
+		defer w.Stop()
+		for {
+			select {
+			case e, open := <-w.Updates():
+				switch {
+				case !open: // the connection was lost
+					return context.Canceled
+				case e == nil: // it has come to the present
+					return nil
+				}
+				entries = append(entries, e)
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	})
+	return entries, err
+}
+
+// WatchStanding returns where a job stands, then again after each change,
+// without end. Changes that follow each other closely may come as one. It ends
+// with an error, that of ctx included; a job that does not exist is waited for.
+func (c *Conn) WatchStanding(ctx context.Context, id string) iter.Seq2[*Standing, error] {
+	return func(yield func(*Standing, error) bool) {
+		var filter []string
+		for _, key := range standingKeys(id) {
+			filter = append(filter, keyPrefix+key)
+		}
+		now := Standing{Order: wire.Proceed}
+		for m, err := range c.follow(ctx, bucketStream, jetstream.OrderedConsumerConfig{
+			FilterSubjects: filter,
+			DeliverPolicy:  jetstream.DeliverLastPerSubjectPolicy,
+		}) {
+			var meta *jetstream.MsgMetadata
+			if err == nil {
+				meta, err = m.Metadata()
+			}
+			if err == nil && m.Headers().Get(operationHeader) == "" {
+				err = now.add(strings.TrimPrefix(m.Subject(), keyPrefix), m.Data(), meta.Timestamp)
+			}
+			if err != nil {
+				yield(nil, fmt.Errorf("watch job %s: %w", id, err))
+				return
+			}
+			if meta.NumPending > 0 || now.Job == nil {
+				continue
+			}
+			copied := now
+			if !yield(&copied, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Order returns what people want done with a job.
+func (c *Conn) Order(ctx context.Context, id string) (wire.Order, error) {
+	order, _, err := c.order(ctx, id)
+	if err != nil {
+		return 0, fmt.Errorf("read order to job %s: %w", id, err)
+	}
+	return order, nil
+}
+
+// order returns the revision of the record too, 0 where there is none.
+func (c *Conn) order(ctx context.Context, id string) (wire.Order, uint64, error) {
+	entry, err := c.entry(ctx, id, controlSuffix)
+	if errors.Is(err, ErrNotFound) {
+		return wire.Proceed, 0, nil
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	order, err := wire.ParseOrder(entry.Value())
+	return order, entry.Revision(), err
+}
+
+// PutOrder says what people want done with a job. It is ErrNotFound where there
+// is no such job and ErrEnded where an order has no effect any more; what is
+// cancelled stays so. Cancel also removes what is queued.
+func (c *Conn) PutOrder(ctx context.Context, id string, order wire.Order) error {
+	if err := c.putOrder(ctx, id, order); err != nil {
+		return fmt.Errorf("%s job %s: %w", order, id, err)
+	}
+	return nil
+}
+
+func (c *Conn) putOrder(ctx context.Context, id string, order wire.Order) error {
+	data, err := wire.AppendOrder(nil, order)
+	if err != nil {
+		return err
+	}
+	kv, err := c.jobs(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		s, err := c.Standing(ctx, id)
+		if err != nil {
+			return err
+		}
+		_, revision, err := c.order(ctx, id)
+		if err != nil {
+			return err
+		}
+		switch {
+		case s.Ended(), s.Order == wire.Cancel && order != wire.Cancel:
+			return fmt.Errorf("%w: it is %s", ErrEnded, s.State())
+		case s.Order == order:
+			err = nil
+		case revision == 0:
+			err = c.do(ctx, func(ctx context.Context) error {
+				_, err := kv.Create(ctx, id+controlSuffix, data)
+				return err
+			})
+		default:
+			err = c.do(ctx, func(ctx context.Context) error {
+				_, err := kv.Update(ctx, id+controlSuffix, data, revision)
+				return err
+			})
+		}
+		switch {
+		case errors.Is(err, jetstream.ErrKeyExists), errors.Is(err, jetstream.ErrKeyRevisionMismatch):
+			continue // somebody else was quicker
+		case err == nil && order == wire.Cancel:
+			return c.PurgeTasks(ctx, id)
+		}
+		return err
+	}
+}
+
+// PurgeTasks removes the tasks of a job that are not in a worker's hands.
+func (c *Conn) PurgeTasks(ctx context.Context, job string) error {
+	return c.purgeJob(ctx, tasksStream, job, "%s.*.%s.*", taskPrefix)
+}
+
+// PurgeResults removes all results of a job.
+func (c *Conn) PurgeResults(ctx context.Context, job string) error {
+	return c.purgeJob(ctx, resultsStream, job, "%s.*.%s.*.*", resultPrefix)
+}
+
+func (c *Conn) purgeJob(ctx context.Context, stream, job, pattern, prefix string) error {
+	err := wire.ValidateJobID(job)
+	if err == nil {
+		err = c.purge(ctx, stream, fmt.Sprintf(pattern, prefix, job))
+	}
+	if err != nil {
+		return fmt.Errorf("purge job %s: %w", job, err)
+	}
+	return nil
+}
+
+// Ordered is an order to a job.
+type Ordered struct {
+	Job   string
+	Order wire.Order
+}
+
+// WatchOrders returns the orders to all jobs, then each new one, without end. It
+// ends with an error, that of ctx included.
+func (c *Conn) WatchOrders(ctx context.Context) iter.Seq2[Ordered, error] {
+	return func(yield func(Ordered, error) bool) {
+		for m, err := range c.watch(ctx, "*"+controlSuffix) {
+			if err != nil {
+				yield(Ordered{}, fmt.Errorf("watch orders: %w", err))
+				return
+			}
+			key := strings.TrimPrefix(m.Subject(), keyPrefix)
+			order, err := wire.ParseOrder(m.Data())
+			if err != nil {
+				c.log.Warn("record put aside", "key", key, "error", err)
+				continue
+			}
+			if !yield(Ordered{strings.TrimSuffix(key, controlSuffix), order}, nil) {
+				return
+			}
+		}
+	}
+}
