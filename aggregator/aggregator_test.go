@@ -51,7 +51,7 @@ func limitedBroker(t testing.TB, limits queue.Limits) *queue.Conn {
 	t.Helper()
 	server, err := queue.StartServer(queue.ServerOptions{StoreDir: t.TempDir()})
 	ok(t, err)
-	t.Cleanup(server.Close)
+	t.Cleanup(func() { server.Close() })
 	conn, err := queue.Connect(testContext(t), queue.Options{Server: server})
 	ok(t, err)
 	t.Cleanup(conn.Close)

@@ -21,6 +21,7 @@ type slot struct {
 	answers  []puzzle.Answers // one for each run of the chunk
 	pressed  puzzle.Run       // scratch of the check
 	message  []byte
+	trap     func(*puzzle.Chunk) // called before a chunk is solved; nil but in tests
 }
 
 // encoder returns the slot's encoder for a job.
@@ -40,16 +41,17 @@ func (s *slot) encoder(j *job) (*dataset.Encoder, error) {
 }
 
 // answer makes the result of a task: its rows, or a failure that ends the job
-// because a solution was wrong or rows could not be encoded. A panic while
-// solving concerns the chunk alone: its boards become rejects.
+// because a solution was wrong or rows could not be encoded. A board that makes
+// the solver panic becomes a reject.
 func (s *slot) answer(j *job, task *wire.Task) *wire.Result {
 	result := &wire.Result{ID: task.ID, Digest: task.Chunk.Digest()}
 	chunk := &task.Chunk
 	err := s.solve(j, chunk)
-	if p, ok := errors.AsType[*panicError](err); ok {
-		s.log.Error("solver panicked", "job", j.id, "chunk", task.ID.Chunk, "panic", p.value, "stack", string(p.stack))
-		chunk = rejectBoards(chunk, p.Error())
-	} else if err != nil {
+	if p, ok := errors.AsType[*poison](err); ok {
+		s.log.Error("solver panicked", "job", j.id, "chunk", task.ID.Chunk, "panic", p.detail, "stack", p.trace)
+		chunk, err = s.solveRest(j, chunk)
+	}
+	if err != nil {
 		return failed(task.ID, err)
 	}
 	if err := s.encode(j, chunk, result); err != nil {
@@ -58,11 +60,26 @@ func (s *slot) answer(j *job, task *wire.Task) *wire.Result {
 	return result
 }
 
+// solveRest solves what can be solved of a chunk and returns it with the other
+// boards as rejects.
+func (s *slot) solveRest(j *job, chunk *puzzle.Chunk) (*puzzle.Chunk, error) {
+	found, err := culprits(chunk, func(c *puzzle.Chunk) error { return s.solve(j, c) })
+	if err != nil {
+		return nil, err
+	}
+	rest := reject(chunk, found)
+	err = s.solve(j, rest)
+	if p, ok := errors.AsType[*poison](err); ok { // it panics now and then: that is not a sound board either
+		return rejectAll(chunk, p.detail), nil
+	}
+	return rest, err
+}
+
 // giveUp makes the result of a task that no worker could process: every board
 // becomes a reject with the detail.
 func (s *slot) giveUp(j *job, task *wire.Task, detail string) *wire.Result {
 	result := &wire.Result{ID: task.ID, Digest: task.Chunk.Digest()}
-	if err := s.encode(j, rejectBoards(&task.Chunk, detail), result); err != nil {
+	if err := s.encode(j, rejectAll(&task.Chunk, detail), result); err != nil {
 		return failed(task.ID, err)
 	}
 	return result
@@ -72,14 +89,6 @@ func (s *slot) giveUp(j *job, task *wire.Task, detail string) *wire.Result {
 func failed(id wire.ID, err error) *wire.Result {
 	return &wire.Result{ID: id, Failure: err.Error()}
 }
-
-// panicError is a panic while solving.
-type panicError struct {
-	value any
-	stack []byte
-}
-
-func (e *panicError) Error() string { return fmt.Sprintf("the worker panicked: %v", e.value) }
 
 // keptAnswers is how many runs' answers keep their memory for the next chunk.
 // Each may once have been the longest of its chunk, so this bounds a slot, to
@@ -91,9 +100,12 @@ const keptAnswers = 16
 func (s *slot) solve(j *job, chunk *puzzle.Chunk) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = &panicError{v, debug.Stack()}
+			err = &poison{fmt.Sprintf("the worker panicked: %v", v), string(debug.Stack())}
 		}
 	}()
+	if s.trap != nil {
+		s.trap(chunk)
+	}
 	s.answers = slices.Delete(s.answers, min(keptAnswers, len(s.answers)), len(s.answers))
 	for len(s.answers) < len(chunk.Runs) {
 		s.answers = append(s.answers, puzzle.Answers{})
@@ -129,30 +141,4 @@ func (s *slot) encode(j *job, chunk *puzzle.Chunk, result *wire.Result) error {
 	result.Rejected = int64(len(chunk.Rejects))
 	result.Tally = counts.Append(nil)
 	return nil
-}
-
-// rejectBoards returns the chunk with every board turned into a reject.
-func rejectBoards(chunk *puzzle.Chunk, detail string) *puzzle.Chunk {
-	all := &puzzle.Chunk{First: chunk.First, Spans: chunk.Spans, Lines: chunk.Lines}
-	known := chunk.Rejects
-	index := chunk.First
-	passRejects := func() {
-		for len(known) > 0 && known[0].Index == index {
-			all.Rejects = append(all.Rejects, known[0])
-			known = known[1:]
-			index++
-		}
-	}
-	for _, run := range chunk.Runs {
-		for i := range run.Count {
-			passRejects()
-			text := run.AppendText(nil, i)
-			all.Rejects = append(all.Rejects, puzzle.Reject{
-				Index: index, Reason: puzzle.WorkerFailed, Detail: detail, Raw: text[:min(len(text), puzzle.MaxRaw)],
-			})
-			index++
-		}
-	}
-	passRejects()
-	return all
 }

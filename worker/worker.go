@@ -11,8 +11,8 @@
 //     crash at any point costs a second solving, never a chunk.
 //   - A solution leaves the worker only after it was applied to its board by
 //     the definition of the rule. A wrong one fails the job.
-//   - Every task that can be read gets a result, also one that nobody can
-//     process: then its boards are rejects, and the job ends.
+//   - Every task that can be read gets a result, and the job ends. Boards that
+//     a worker does not survive are found, and they alone are rejects.
 //
 // Run returns when all its slots have returned.
 package worker
@@ -33,9 +33,10 @@ import (
 	"github.com/flipmill/flipmill/pkg/wire"
 )
 
-// maxDeliveries is how often a task is tried before its boards become rejects:
-// by then it has probably crashed four workers.
-const maxDeliveries = 5
+// maxDeliveries is how often a task is tried before its boards become rejects.
+// Poisonous boards are found at the second delivery. Workers that are killed or
+// stopped for reasons of their own use up some of them too, so there are many.
+const maxDeliveries = 20
 
 // retryDelay is the pause before a task that met a passing trouble is tried again.
 const retryDelay = time.Second
@@ -48,7 +49,10 @@ const maxJobs = 16
 // Options tunes a worker. Slots is required.
 type Options struct {
 	Slots int          // chunks solved at once
+	Child []string     // command that calls Child, for tasks that may have killed a worker; nil: they are solved like others
 	Log   *slog.Logger // nil means no logs
+
+	trap func(*puzzle.Chunk) // for tests: boards that kill a worker
 }
 
 // Run serves tasks until fetch ends, then finishes what it holds. When work
@@ -63,10 +67,10 @@ func Run(fetch, work context.Context, conn *queue.Conn, opts Options) error {
 		return fmt.Errorf("worker: %w", err)
 	}
 	defer tasks.Close()
-	w := &worker{conn: conn, tasks: tasks, log: opts.Log, jobs: map[string]*job{}}
+	w := &worker{conn: conn, tasks: tasks, opts: opts, log: opts.Log, jobs: map[string]*job{}}
 	slots, fetch := errgroup.WithContext(fetch)
 	for range opts.Slots {
-		slots.Go(func() error { return w.serve(fetch, work, &slot{log: w.log}) })
+		slots.Go(func() error { return w.serve(fetch, work, &slot{log: w.log, trap: opts.trap}) })
 	}
 	if err := slots.Wait(); err != nil {
 		return fmt.Errorf("worker: %w", err)
@@ -78,6 +82,7 @@ func Run(fetch, work context.Context, conn *queue.Conn, opts Options) error {
 type worker struct {
 	conn  *queue.Conn
 	tasks *queue.Tasks
+	opts  Options
 	log   *slog.Logger
 
 	mu   sync.Mutex
@@ -92,21 +97,21 @@ type job struct {
 }
 
 func (w *worker) serve(fetch, work context.Context, s *slot) error {
-	for {
+	for fetch.Err() == nil {
 		d, err := w.tasks.Next(fetch)
-		if fetch.Err() != nil {
-			if d != nil {
-				return d.NakWithDelay(0)
-			}
+		switch {
+		case fetch.Err() != nil && d != nil:
+			return d.NakWithDelay(0)
+		case fetch.Err() != nil:
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			return err
 		}
 		if err := w.handle(work, s, d); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // handle settles one delivery: the one place that decides what an error means.
@@ -138,7 +143,10 @@ func (w *worker) process(ctx context.Context, s *slot, d *queue.Delivery) error 
 	if err != nil {
 		return err
 	}
-	result := w.result(s, j, d)
+	result, err := w.result(ctx, s, j, d)
+	if err != nil {
+		return err
+	}
 	if result.Failure != "" {
 		w.log.Error("chunk failed", "job", d.ID.Job, "chunk", d.ID.Chunk, "part", result.ID.Part, "error", result.Failure)
 	}
@@ -153,17 +161,19 @@ func (w *worker) process(ctx context.Context, s *slot, d *queue.Delivery) error 
 }
 
 // result answers a delivery, whatever is in it.
-func (w *worker) result(s *slot, j *job, d *queue.Delivery) *wire.Result {
+func (w *worker) result(ctx context.Context, s *slot, j *job, d *queue.Delivery) (*wire.Result, error) {
 	task, err := d.Parse()
 	switch {
 	case err != nil: // the records are lost: only driving the job again can help
 		id := d.ID
 		id.Part = id.Chunk / int64(j.spec.PartChunks)
-		return failed(id, err)
+		return failed(id, err), nil
 	case d.Delivered > maxDeliveries:
-		return s.giveUp(j, task, fmt.Sprintf("delivered %d times without an answer", d.Delivered-1))
+		return s.giveUp(j, task, fmt.Sprintf("delivered %d times without an answer", d.Delivered-1)), nil
+	case d.Delivered > 1 && w.opts.Child != nil:
+		return w.isolate(ctx, j, task)
 	}
-	return s.answer(j, task)
+	return s.answer(j, task), nil
 }
 
 func (w *worker) send(ctx context.Context, s *slot, result *wire.Result) (err error) {
@@ -190,8 +200,7 @@ func (w *worker) job(ctx context.Context, id string) (*job, error) {
 	if len(w.jobs) >= maxJobs {
 		clear(w.jobs)
 	}
-	spec := record.Spec
-	j := &job{id, spec, solver.NewSet(spec.Rule, solver.Options{SearchLimit: spec.SearchLimit})}
+	j := jobOf(record)
 	w.jobs[id] = j
 	return j, nil
 }

@@ -68,7 +68,7 @@ func newBroker(t testing.TB, o queue.ServerOptions, limits queue.Limits) *broker
 	o.StoreDir = t.TempDir()
 	server, err := queue.StartServer(o)
 	ok(t, err)
-	t.Cleanup(server.Close)
+	t.Cleanup(func() { server.Close() })
 	b := &broker{t: t, said: make(chan string, 100)}
 	b.conn, err = queue.Connect(testContext(t), queue.Options{Server: server, Log: slog.New(messages{slog.DiscardHandler, b.said})})
 	ok(t, err)
@@ -305,9 +305,9 @@ func TestCorruptTask(t *testing.T) {
 	b.noTasks()
 }
 
-// A task that was delivered again and again has probably crashed its workers:
-// its boards become rejects, the job's other chunks do not.
-func TestPoison(t *testing.T) {
+// A task that was delivered again and again without an answer ends: its boards
+// become rejects, the job's other chunks do not.
+func TestGivenUp(t *testing.T) {
 	b := newBroker(t, queue.ServerOptions{}, queue.Limits{})
 	spec := testSpec(t, "plus", puzzle.Zero)
 	b.create("j", spec)
@@ -326,7 +326,7 @@ func TestPoison(t *testing.T) {
 	for _, got := range b.results(2) {
 		wanted := want(t, spec, sound, &sound.Chunk)
 		if got.ID == poison.ID {
-			wanted = want(t, spec, poison, allRejected(poison.Chunk, "delivered 5 times without an answer"))
+			wanted = want(t, spec, poison, allRejected(poison.Chunk, fmt.Sprintf("delivered %d times without an answer", maxDeliveries)))
 		}
 		clean(got)
 		clean(wanted)
