@@ -3,6 +3,7 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -24,15 +25,16 @@ type ServerOptions struct {
 	StoreDir   string // where the streams are kept; created if need be, used by one process at a time
 	Listen     string // host:port for TCP clients; empty means none, port 0 any free one
 	MaxPayload int    // bytes of one message with its headers; 0 means 1 MiB, as a stock server has
-	Fresh      bool   // begin with an empty store, whatever an earlier process left there
+	Fresh      bool   // begin with an empty store, whatever an earlier process left there, and remove it at Close
 	SyncAlways bool   // sync every message to disk instead of once a second
 }
 
 // Server is a broker in this process. It listens on no port unless told to,
 // installs no signal handlers, and writes no logs.
 type Server struct {
-	ns   *server.Server
-	lock *os.File
+	ns     *server.Server
+	lock   *os.File
+	remove string // directory to remove at Close, if any
 }
 
 // StartServer starts a broker and waits until it can be connected to.
@@ -42,6 +44,36 @@ func StartServer(o ServerOptions) (*Server, error) {
 		return nil, fmt.Errorf("start broker: %w", err)
 	}
 	return startServer(options, o.Fresh)
+}
+
+func startServer(options *server.Options, fresh bool) (*Server, error) {
+	lock, err := lockDir(options.StoreDir)
+	if err != nil {
+		return nil, fmt.Errorf("start broker: %w", err)
+	}
+	s := &Server{lock: lock}
+	if err := s.start(options, fresh); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("start broker: %w", err)
+	}
+	return s, nil
+}
+
+func (s *Server) start(options *server.Options, fresh bool) (err error) {
+	if fresh {
+		s.remove = options.StoreDir
+		if err := os.RemoveAll(filepath.Join(options.StoreDir, server.JetStreamStoreDir)); err != nil {
+			return fmt.Errorf("empty the store: %w", err)
+		}
+	}
+	if s.ns, err = server.NewServer(options); err != nil {
+		return err
+	}
+	s.ns.Start()
+	if !s.ns.ReadyForConnections(startTimeout) {
+		return fmt.Errorf("not ready after %s; is the store %s sound and the disk not full?", startTimeout, options.StoreDir)
+	}
+	return nil
 }
 
 func natsServerOptions(o ServerOptions) (*server.Options, error) {
@@ -81,38 +113,39 @@ func natsServerOptions(o ServerOptions) (*server.Options, error) {
 	return options, nil
 }
 
-func startServer(options *server.Options, fresh bool) (*Server, error) {
-	lock, err := lockDir(options.StoreDir)
-	if err != nil {
-		return nil, fmt.Errorf("start broker: %w", err)
-	}
-	if fresh {
-		if err := os.RemoveAll(filepath.Join(options.StoreDir, server.JetStreamStoreDir)); err != nil {
-			lock.Close()
-			return nil, fmt.Errorf("start broker: empty the store: %w", err)
-		}
-	}
-	ns, err := server.NewServer(options)
-	if err != nil {
-		lock.Close()
-		return nil, fmt.Errorf("start broker: %w", err)
-	}
-	s := &Server{ns: ns, lock: lock}
-	ns.Start()
-	if !ns.ReadyForConnections(startTimeout) {
-		s.Close()
-		return nil, fmt.Errorf("start broker: not ready after %s; is the store %s sound and the disk not full?", startTimeout, options.StoreDir)
-	}
-	return s, nil
-}
+// lockName is the file in a store that the process which uses it has locked.
+const lockName = "flipmill.lock"
 
 // lockDir makes sure that this process alone uses a store: two servers on one
 // would destroy it without an error.
 func lockDir(dir string) (*os.File, error) {
+	for {
+		f, err := lockFile(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed since it was made
+		}
+		if err != nil {
+			return nil, err
+		}
+		// Whoever held the lock before may have removed the file since we opened
+		// it: then what we have locked is no longer what others will find.
+		ours, err := f.Stat()
+		if err != nil {
+			f.Close()
+			return nil, err
+		}
+		if now, err := os.Stat(f.Name()); err == nil && os.SameFile(ours, now) {
+			return f, nil
+		}
+		f.Close()
+	}
+}
+
+func lockFile(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, "flipmill.lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
 	}
@@ -129,9 +162,26 @@ func lockDir(dir string) (*os.File, error) {
 // URL returns where TCP clients reach the server.
 func (s *Server) URL() string { return s.ns.ClientURL() }
 
-// Close stops the server and lets go of its store.
+// Close stops the server and lets go of its store, of which a fresh one is
+// removed.
 func (s *Server) Close() {
-	s.ns.Shutdown()
-	s.ns.WaitForShutdown()
+	if s.ns != nil {
+		s.ns.Shutdown()
+		s.ns.WaitForShutdown()
+	}
+	if s.remove != "" {
+		// What cannot be removed is in nobody's way: the next fresh start tries again.
+		_ = os.RemoveAll(filepath.Join(s.remove, server.JetStreamStoreDir))
+		removeLocked(s.remove)
+		s.remove = ""
+	}
 	s.lock.Close()
+}
+
+// removeLocked removes a directory with nothing but our lock in it, if it is so.
+// The lock goes first: from then on somebody else may begin to use the directory,
+// which then stays.
+func removeLocked(dir string) {
+	_ = os.Remove(filepath.Join(dir, lockName))
+	_ = os.Remove(dir)
 }
