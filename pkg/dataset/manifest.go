@@ -15,9 +15,10 @@ import (
 )
 
 const (
-	manifestName = "manifest.json"
-	successName  = "_SUCCESS"
-	statsName    = tableStats + "/stats.parquet"
+	manifestName  = "manifest.json"
+	successName   = "_SUCCESS"
+	cancelledName = "_CANCELLED"
+	statsName     = tableStats + "/stats.parquet"
 )
 
 // Manifest is what manifest.json says: all of a dataset, and where it came from.
@@ -164,6 +165,9 @@ func (d *Dir) finish(in Input) (*Manifest, error) {
 	}
 	if err := d.writeBytes(manifestName, text); err != nil {
 		return nil, fmt.Errorf("write manifest: %w", err)
+	}
+	if err := d.revive(); err != nil {
+		return nil, fmt.Errorf("remove the mark of a cancelled job: %w", err)
 	}
 	return m, d.writeBytes(successName, nil)
 }
