@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -13,7 +14,19 @@ import (
 
 // connect reaches the broker that the configuration names, for a verb.
 func connect(ctx context.Context, c *config.Config, verb string, log *slog.Logger) (*queue.Conn, error) {
-	conn, err := queue.Connect(ctx, queue.Options{URL: c.NATSURL, Name: "flipmill " + verb, Log: log})
+	conn, err := queue.Connect(ctx, queue.Options{
+		URL:         c.NATSURL,
+		Name:        "flipmill " + verb,
+		Log:         log,
+		Credentials: c.Credentials,
+		CA:          c.TLSCA,
+		Cert:        c.TLSCert,
+		Key:         c.TLSKey,
+		Insecure:    c.Insecure,
+	})
+	if errors.Is(err, queue.ErrOptions) {
+		return nil, withCode(exitConfig, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s (from %s): %w", redact(c.NATSURL), c.Origin("nats-url"), err)
 	}

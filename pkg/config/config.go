@@ -56,6 +56,11 @@ type Config struct {
 	LogFormat   string        //
 
 	NATSURL       string        // one or several, separated by commas
+	Credentials   string        // name of a file, as are the next three; empty for none
+	TLSCA         string        //
+	TLSCert       string        //
+	TLSKey        string        //
+	Insecure      bool          //
 	Replicas      int           //
 	TaskBytes     int           //
 	ResultBytes   int           //

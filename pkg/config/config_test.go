@@ -121,6 +121,7 @@ func TestEveryKeyFromEverySource(t *testing.T) {
 		"workers": "9", "window": "5", "stop-timeout": "1m30s", "strict": "true",
 		"json": "true", "progress": "plain", "log-level": "debug", "log-format": "json",
 		"nats-url": "nats://a:1,nats://b:2", "replicas": "3", "task-bytes": "8MiB", "result-bytes": "16MiB",
+		"credentials": "me.creds", "tls-ca": "CA.pem", "tls-cert": "me.crt", "tls-key": "me.key", "insecure": "true",
 		"max-ack-pending": "12", "ack-wait": "5s", "memory": "2MiB", "wait": "true",
 	}
 	plain, err := load(t, "run")

@@ -61,6 +61,11 @@ func name(dst *string, names ...string) Kind {
 	return choice(dst, names, func(text string) (string, error) { return text, nil })
 }
 
+// path names a file, which whoever uses it opens.
+func path(dst *string) Kind {
+	return parsed(dst, "file", "the name of a file", func(text string) (string, error) { return text, nil })
+}
+
 func matching(dst *string, typ, want string, pattern *regexp.Regexp) Kind {
 	return parsed(dst, typ, want, func(text string) (string, error) {
 		if !pattern.MatchString(text) {

@@ -105,6 +105,16 @@ func brokerKeys(c *Config) []Key {
 	return []Key{
 		{"nats-url", "", "nats://127.0.0.1:4222", broker, "the broker, or several of its servers separated by commas; the variable " + natsURL + " is honoured too",
 			matching(&c.NATSURL, "url", "the address of a NATS server, such as nats://127.0.0.1:4222", regexp.MustCompile(`^\S+$`))},
+		{"credentials", "", "", broker, "file that says who we are: a .creds file, the seed of an nkey, or one line user:password",
+			optional(path(&c.Credentials))},
+		{"tls-ca", "", "", broker, "certificates (PEM) of the authorities that vouch for the broker; empty: those of the system",
+			optional(path(&c.TLSCA))},
+		{"tls-cert", "", "", broker, "our certificate (PEM), where the broker wants one",
+			optional(path(&c.TLSCert))},
+		{"tls-key", "", "", broker, "the private key (PEM) of tls-cert",
+			optional(path(&c.TLSKey))},
+		{"insecure", "", "false", broker, "let messages and passwords go unencrypted to another host",
+			boolean(&c.Insecure)},
 
 		{"replicas", "", "1", setup, "servers of a cluster that keep a copy of every message",
 			integer(&c.Replicas, 1, 5)},

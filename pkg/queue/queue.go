@@ -34,6 +34,7 @@ package queue
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -50,6 +51,7 @@ var (
 	ErrConflict    = errors.New("the record differs")
 	ErrDenied      = errors.New("permission denied by the broker")
 	ErrNotFound    = errors.New("not found")
+	ErrOptions     = errors.New("cannot connect that way")
 	ErrTooLarge    = errors.New("message too large for the broker")
 	ErrUnreachable = errors.New("broker unreachable")
 )
@@ -62,13 +64,19 @@ const headerBudget = 256
 // reconnectWait is the pause between two attempts to reach the broker again.
 const reconnectWait = 250 * time.Millisecond
 
-// Options says how to connect. One of Server and URL is set.
+// Options says how to connect. One of Server and URL is set; what concerns
+// security is for a URL.
 type Options struct {
 	Server  *Server       // a broker in this process
-	URL     string        // a broker elsewhere, or several separated by commas
+	URL     string        // a broker elsewhere, or several separated by commas; no secrets in it
 	Name    string        // what the broker's own tools show for this connection
 	Timeout time.Duration // how long one request may take; 0 means 10 s
 	Log     *slog.Logger  // nil means no logs
+
+	Credentials string // file that says who we are: .creds, nkey seed, or user:password
+	CA          string // PEM file of the authorities that vouch for the broker, instead of the system's
+	Cert, Key   string // PEM files of the client's certificate, where the broker wants one
+	Insecure    bool   // also speak unencrypted with other hosts
 }
 
 // Conn is a connection to a broker. It reconnects on its own, without end.
@@ -104,17 +112,18 @@ func Connect(ctx context.Context, o Options) (*Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("connect to the broker: %w", err)
 	}
+	options, err := c.natsOptions(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the broker: %w: %w", ErrOptions, err)
+	}
 	life, end := context.WithCancel(context.Background())
 	c.life = life
 	c.link, c.cut = context.WithCancel(life)
-	options := append(c.natsOptions(ctx, o), nats.ClosedHandler(func(*nats.Conn) { end() }))
+	options = append(options, nats.ClosedHandler(func(*nats.Conn) { end() }))
 	nc, err := nats.Connect(o.URL, options...)
 	if err != nil {
 		end()
-		if errors.Is(err, nats.ErrAuthorization) {
-			return nil, fmt.Errorf("connect to the broker: %w: %w", ErrDenied, err)
-		}
-		return nil, fmt.Errorf("connect to the broker: %w: %w", ErrUnreachable, err)
+		return nil, fmt.Errorf("connect to the broker: %w", explainConnect(err))
 	}
 	c.nc = nc
 	if c.js, err = jetstream.New(nc, jetstream.WithDefaultTimeout(c.timeout)); err != nil {
@@ -124,14 +133,33 @@ func Connect(ctx context.Context, o Options) (*Conn, error) {
 	return c, nil
 }
 
-func (c *Conn) natsOptions(ctx context.Context, o Options) []nats.Option {
-	dial := c.timeout
+// explainConnect puts the reason why there is no connection into our terms.
+func explainConnect(err error) error {
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	switch {
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
+		return fmt.Errorf("%w: %w", ErrDenied, err)
+	case errors.Is(err, nats.ErrSecureConnWanted):
+		return fmt.Errorf("%w: %w: %w", ErrUnreachable, errNoTLS, err)
+	case errors.Is(err, nats.ErrTLS) && !untrusted:
+		// A broker that misses or mistrusts our certificate may just hang up.
+		return fmt.Errorf("%w: %w (does it want a client certificate, or another one?)", ErrUnreachable, err)
+	}
+	return fmt.Errorf("%w: %w", ErrUnreachable, err)
+}
+
+func (c *Conn) natsOptions(ctx context.Context, o Options) ([]nats.Option, error) {
+	o.Timeout = c.timeout // of dialling, too
 	if deadline, ok := ctx.Deadline(); ok {
-		dial = min(dial, time.Until(deadline))
+		o.Timeout = min(o.Timeout, time.Until(deadline))
+	}
+	security, err := securityOptions(o)
+	if err != nil {
+		return nil, err
 	}
 	options := []nats.Option{
 		nats.Name(o.Name),
-		nats.Timeout(dial),
+		nats.Timeout(o.Timeout),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(reconnectWait),
 		// Nothing is buffered while the broker is away: who publishes waits for
@@ -149,7 +177,7 @@ func (c *Conn) natsOptions(ctx context.Context, o Options) []nats.Option {
 	if o.Server != nil {
 		options = append(options, nats.InProcessServer(o.Server.ns))
 	}
-	return options
+	return append(options, security...), nil
 }
 
 // asyncError hears what no request is answered with. A denied publish, above

@@ -372,16 +372,14 @@ func TestDenied(t *testing.T) {
 	t.Cleanup(s.Close)
 	_, err = Connect(ctx, Options{URL: s.URL()})
 	wantError(t, err, ErrDenied)
-	admin := connect(t, Options{URL: withUser(s.URL(), "admin:a")})
+	admin := connect(t, Options{URL: s.URL(), Credentials: identity(t, "admin:a")})
 	ok(t, admin.Setup(ctx, Limits{}))
-	c := connect(t, Options{URL: withUser(s.URL(), "reader:r"), Timeout: time.Hour})
+	c := connect(t, Options{URL: s.URL(), Credentials: identity(t, "reader:r"), Timeout: time.Hour})
 	wantError(t, c.PublishResult(ctx, wire.ID{Job: "j"}, nil), ErrDenied)
 	wantError(t, c.PurgePart(ctx, "j", 0), ErrDenied)
 	_, err = tasksOf(t, c, Normal).Next(ctx)
 	wantError(t, err, ErrDenied)
 }
-
-func withUser(url, user string) string { return strings.Replace(url, "nats://", "nats://"+user+"@", 1) }
 
 // logs is a slog handler that hands over messages.
 type logs struct {
