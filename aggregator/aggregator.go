@@ -45,6 +45,7 @@ type Options struct {
 	Output   string                                // folder of the datasets
 	Memory   int64                                 // bytes of results kept; beyond, they are read again from the log; 0 means 64 MiB
 	Received func(job string, received wire.Count) // told what has been accepted so far; may be nil
+	Refresh  time.Duration                         // how often the ledger of an open job is written at least; 0 means 3 s
 	Log      *slog.Logger                          // nil means no logs
 }
 
@@ -53,6 +54,9 @@ func Run(ctx context.Context, conn *queue.Conn, opts Options) error {
 	if opts.Memory == 0 {
 		opts.Memory = defaultMemory
 	}
+	if opts.Refresh == 0 {
+		opts.Refresh = defaultRefresh
+	}
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
@@ -60,9 +64,11 @@ func Run(ctx context.Context, conn *queue.Conn, opts Options) error {
 	group, ctx := errgroup.WithContext(ctx)
 	jobs := make(chan *wire.Job)
 	results := make(chan *queue.Result)
+	orders := make(chan queue.Ordered)
 	group.Go(func() error { return pump(ctx, conn.WatchJobs(ctx), jobs) })
 	group.Go(func() error { return pump(ctx, conn.Results(ctx), results) })
-	group.Go(func() error { return a.loop(ctx, jobs, results) })
+	group.Go(func() error { return pump(ctx, conn.WatchOrders(ctx), orders) })
+	group.Go(func() error { return a.loop(ctx, jobs, results, orders) })
 	if err := group.Wait(); err != nil {
 		return fmt.Errorf("aggregator: %w", err)
 	}
@@ -102,7 +108,7 @@ type job struct {
 	chunks  *collector
 	totals  *wire.Totals // nil until the job is sealed
 	ledger  wire.Ledger
-	dropped bool // done or failed: further results are garbage
+	dropped bool // done, failed or cancelled: further results are garbage
 	waits   bool // nothing can be written at present; retry will try again
 }
 
@@ -112,7 +118,9 @@ func (j *job) drop() {
 	j.chunks.open, j.chunks.inMemory = nil, 0
 }
 
-func (a *aggregator) loop(ctx context.Context, jobs <-chan *wire.Job, results <-chan *queue.Result) error {
+func (a *aggregator) loop(ctx context.Context, jobs <-chan *wire.Job, results <-chan *queue.Result, orders <-chan queue.Ordered) error {
+	refresh := time.NewTicker(a.opts.Refresh)
+	defer refresh.Stop()
 	for {
 		var err error
 		select {
@@ -120,6 +128,10 @@ func (a *aggregator) loop(ctx context.Context, jobs <-chan *wire.Job, results <-
 			err = a.takeUp(ctx, record)
 		case r := <-results:
 			err = a.receive(ctx, r)
+		case o := <-orders:
+			err = a.obey(ctx, o)
+		case <-refresh.C:
+			err = a.refresh(ctx)
 		case <-a.retry:
 			err = a.tryAgain(ctx)
 		case <-ctx.Done():
@@ -162,6 +174,13 @@ func (a *aggregator) open(ctx context.Context, record *wire.Job) (*job, error) {
 	if err != nil && !errors.Is(err, queue.ErrNotFound) {
 		return nil, err
 	}
+	if err == nil {
+		j.ledger.Received = known.Received // until the log is read again
+	}
+	order, err := a.conn.Order(ctx, j.id) // before it can end otherwise
+	if err != nil {
+		return nil, err
+	}
 	var footers []dataset.Footer
 	if j.dir, err = dataset.Open(a.opts.Output, j.id, record.Spec); err == nil {
 		footers, err = j.dir.Committed()
@@ -178,6 +197,9 @@ func (a *aggregator) open(ctx context.Context, record *wire.Job) (*job, error) {
 			return j, a.fail(ctx, j, err)
 		}
 	}
+	if order == wire.Cancel {
+		return j, a.cancel(ctx, j)
+	}
 	a.log.Info("job taken up", "job", j.id, "committed_parts", len(footers))
 	return j, a.publish(ctx, j)
 }
@@ -192,9 +214,13 @@ func (j *job) note(f dataset.Footer) error {
 	return nil
 }
 
-// publish tells the world where the job stands.
+// publish tells the world where the job stands. What has been received does not
+// fall, though a restart has to find it again.
 func (a *aggregator) publish(ctx context.Context, j *job) error {
-	j.ledger.Received, j.ledger.Committed = j.chunks.received, j.chunks.kept
+	if j.chunks.received.Records >= j.ledger.Received.Records {
+		j.ledger.Received = j.chunks.received
+	}
+	j.ledger.Committed = j.chunks.kept
 	return a.conn.PutLedger(ctx, j.id, &j.ledger)
 }
 
