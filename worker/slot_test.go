@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -36,7 +37,7 @@ func quietSlot() *slot { return &slot{log: slog.New(slog.DiscardHandler)} }
 // testChunk has boards of several sizes in a random order, the same size several
 // times, and rejects among them: none if rejects is 0, nothing else if it is 10.
 func testChunk(rng *rand.Rand, first int64, records, rejects int) *puzzle.Chunk {
-	sizes := []puzzle.Size{{Rows: 3, Cols: 3}, {Rows: 2, Cols: 4}, {Rows: 1, Cols: 1}, {Rows: 1, Cols: 2}, {Rows: 7, Cols: 1}}
+	sizes := []puzzle.Size{{Rows: 3, Cols: 3}, {Rows: 2, Cols: 5}, {Rows: 1, Cols: 1}, {Rows: 1, Cols: 2}, {Rows: 4, Cols: 3}}
 	c := &puzzle.Chunk{First: first, Spans: []puzzle.Span{{Source: "a.txt", Records: records / 3}, {Source: "b.txt", Records: records - records/3}}}
 	var boards []puzzle.Run
 	for k := range records {
@@ -70,61 +71,63 @@ func testChunk(rng *rand.Rand, first int64, records, rejects int) *puzzle.Chunk 
 	return c
 }
 
-// bruteForce answers every board of a run by trying all sets of presses, as
-// texts in ascending order, so that the first best one is the least.
+// bruteForce answers every board of a run by trying all sets of presses, in
+// ascending order of their texts, so that the first best one is the least.
+// Boards and presses are numbers here, with cell 0 as the highest bit.
 func bruteForce(rule puzzle.Rule, target puzzle.Target, run puzzle.Run) puzzle.Answers {
 	var a puzzle.Answers
 	a.Reset(run.Size, run.Count)
+	cells := run.Cells()
+	goals := []uint64{0, 1<<cells - 1} // by target
+	patterns := []uint64{0}            // what a set of presses toggles
+	for cell := cells - 1; cell >= 0; cell-- {
+		press := puzzle.NewRun(run.Size, 1)
+		press.SetCell(0, cell/run.Cols, cell%run.Cols)
+		toggled := puzzle.NewRun(run.Size, 1)
+		rule.Press(toggled, press)
+		for _, p := range patterns {
+			patterns = append(patterns, p^number(toggled, 0))
+		}
+	}
+	quietPatterns := 0
+	for _, p := range patterns {
+		if p == 0 {
+			quietPatterns++
+		}
+	}
+	a.Nullity = bits.Len(uint(quietPatterns)) - 1
 	clear(a.Solutions.Masks)
-	n := 1 << run.Cells()
-	best := make([]string, run.Count)
 	for i := range run.Count {
 		a.Status[i], a.MinMoves[i], a.OptimalCount[i], a.Reached[i] = puzzle.Impossible, 0, 0, puzzle.Zero
-	}
-	for x := range n {
-		text := fmt.Sprintf("%0*b", run.Cells(), x)
-		presses, _ := puzzle.ParseText(run.Size, text)
-		toggled := puzzle.NewRun(run.Size, 1)
-		rule.Press(toggled, presses)
-		pattern := string(toggled.AppendText(nil, 0))
-		if !strings.Contains(pattern, "1") {
-			a.Nullity++ // counts the quiet patterns, for now
-		}
-		moves := int32(strings.Count(text, "1"))
-		for i := range run.Count {
-			left := xor(string(run.AppendText(nil, i)), pattern)
-			for _, goal := range []puzzle.Target{puzzle.Zero, puzzle.One} {
-				if target != puzzle.Either && target != goal || strings.Trim(left, fmt.Sprint(int(goal))) != "" {
-					continue
-				}
-				better := a.Status[i] == puzzle.Impossible || moves < a.MinMoves[i] ||
-					moves == a.MinMoves[i] && goal < a.Reached[i]
+		board, best := number(run, i), 0
+		for presses, pattern := range patterns {
+			moves := int32(bits.OnesCount(uint(presses)))
+			for goal := puzzle.Zero; goal <= puzzle.One; goal++ {
 				switch {
-				case better:
-					a.Status[i], a.MinMoves[i], a.OptimalCount[i], a.Reached[i], best[i] = puzzle.Solved, moves, 1, goal, text
+				case board^pattern != goals[goal] || target != puzzle.Either && target != goal:
+				case a.Status[i] == puzzle.Impossible || moves < a.MinMoves[i] || moves == a.MinMoves[i] && goal < a.Reached[i]:
+					a.Status[i], a.MinMoves[i], a.OptimalCount[i], a.Reached[i], best = puzzle.Solved, moves, 1, goal, presses
 				case moves == a.MinMoves[i] && goal == a.Reached[i]:
 					a.OptimalCount[i]++
 				}
 			}
 		}
-	}
-	a.Nullity = bits.Len(uint(a.Nullity)) - 1
-	for i, text := range best {
-		for k, cell := range text {
-			if cell == '1' {
-				a.Solutions.SetCell(i, k/run.Cols, k%run.Cols)
+		for cell := range cells {
+			if best>>(cells-1-cell)&1 == 1 {
+				a.Solutions.SetCell(i, cell/run.Cols, cell%run.Cols)
 			}
 		}
 	}
 	return a
 }
 
-func xor(a, b string) string {
-	out := []byte(a)
-	for k := range out {
-		out[k] = '0' + (out[k]^b[k])&1
+// number is a board's text, read as a binary number.
+func number(run puzzle.Run, i int) uint64 {
+	n, err := strconv.ParseUint(string(run.AppendText(nil, i)), 2, 64)
+	if err != nil {
+		panic(err)
 	}
-	return string(out)
+	return n
 }
 
 // want is the result of a task: the rows of chunk, which is the task's own or
@@ -192,8 +195,8 @@ func TestManyRuns(t *testing.T) {
 	}
 }
 
-// A panic costs the chunk, not the worker: its boards become rejects with their
-// text, its rejects stay as they were, and the log has the stack.
+// Where every board panics, all become rejects with their text, the chunk's
+// rejects stay as they were, and the log has the stack.
 func TestPanic(t *testing.T) {
 	var log bytes.Buffer
 	s := &slot{log: slog.New(slog.NewTextHandler(&log, nil))}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,18 @@ import (
 	"github.com/flipmill/flipmill/pkg/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		if role, ok := processes()[os.Args[1]]; ok {
+			if err := role(os.Args[2:]); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			return
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
 
 const (
 	patience = 30 * time.Second       // how long a test waits for what must happen
@@ -60,6 +72,7 @@ func (m messages) Handle(_ context.Context, r slog.Record) error {
 type broker struct {
 	t    testing.TB
 	conn *queue.Conn
+	url  string      // for other processes, if the server listens
 	said chan string // what the connection logs
 }
 
@@ -69,7 +82,7 @@ func newBroker(t testing.TB, o queue.ServerOptions, limits queue.Limits) *broker
 	server, err := queue.StartServer(o)
 	ok(t, err)
 	t.Cleanup(func() { server.Close() })
-	b := &broker{t: t, said: make(chan string, 100)}
+	b := &broker{t: t, url: server.URL(), said: make(chan string, 100)}
 	b.conn, err = queue.Connect(testContext(t), queue.Options{Server: server, Log: slog.New(messages{slog.DiscardHandler, b.said})})
 	ok(t, err)
 	t.Cleanup(b.conn.Close)
@@ -155,13 +168,18 @@ type running struct {
 }
 
 func (b *broker) work(slots int) *running {
+	return b.workWith(Options{Slots: slots})
+}
+
+func (b *broker) workWith(opts Options) *running {
+	opts.Log = slog.New(messages{slog.DiscardHandler, b.said})
 	fetch, drain := context.WithCancel(testContext(b.t))
 	work, abort := context.WithCancel(testContext(b.t))
 	r := &running{drain: drain, abort: abort, ended: make(chan error, 1)}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		r.ended <- Run(fetch, work, b.conn, Options{Slots: slots, Log: slog.New(messages{slog.DiscardHandler, b.said})})
+		r.ended <- Run(fetch, work, b.conn, opts)
 	}()
 	b.t.Cleanup(func() {
 		drain()
