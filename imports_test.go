@@ -45,7 +45,7 @@ func arrows() map[string]arrow {
 		"cmd/flipmill": {
 			imports: "producer worker aggregator pkg/puzzle pkg/solver pkg/tally pkg/corpus pkg/config pkg/daemon pkg/wire pkg/dataset pkg/queue " +
 				sync + " github.com/spf13/cobra github.com/schollz/progressbar/v3 golang.org/x/term",
-			tests: "github.com/rogpeppe/go-internal " + duckdb,
+			tests: "github.com/rogpeppe/go-internal github.com/nats-io/nats-server/v2 " + duckdb, // the real broker, as a process
 		},
 		"deployments/image": {},
 	}

@@ -43,6 +43,7 @@ const defaultMemory = 64 << 20
 // Options says where datasets go. Output is required.
 type Options struct {
 	Output   string                                // folder of the datasets
+	Alone    bool                                  // no other process writes there: what killed ones left half done is removed
 	Memory   int64                                 // bytes of results kept; beyond, they are read again from the log; 0 means 64 MiB
 	Received func(job string, received wire.Count) // told what has been accepted so far; may be nil
 	Refresh  time.Duration                         // how often the ledger of an open job is written at least; 0 means 3 s
@@ -184,6 +185,9 @@ func (a *aggregator) open(ctx context.Context, record *wire.Job) (*job, error) {
 	var footers []dataset.Footer
 	if j.dir, err = dataset.Open(a.opts.Output, j.id, record.Spec); err == nil {
 		footers, err = j.dir.Committed()
+	}
+	if err == nil && a.opts.Alone {
+		err = j.dir.Clean()
 	}
 	switch {
 	case passes(err):

@@ -88,16 +88,27 @@ func (r *runner) run(ctx context.Context) error {
 
 // prepare names the job and opens its folder, which need not exist yet.
 func (r *runner) prepare() (err error) {
-	r.spec = r.c.Spec
-	r.spec.Columns = selectColumns(r.spec.Columns)
-	if err := dataset.CheckSpec(r.spec); err != nil {
-		return withCode(exitConfig, err)
+	if r.spec, err = specOf(r.c); err != nil {
+		return err
 	}
-	if r.job = r.c.Job; r.job == "" {
-		r.job = jobName(r.paths)
-	}
+	r.job = jobOf(r.c, r.paths)
 	r.dir, err = dataset.Open(r.c.Output, r.job, r.spec)
 	return err
+}
+
+// specOf says what is asked for.
+func specOf(c *config.Config) (puzzle.Spec, error) {
+	spec := c.Spec
+	spec.Columns = selectColumns(spec.Columns)
+	return spec, withCode(exitConfig, dataset.CheckSpec(spec))
+}
+
+// jobOf returns the job's name, as given or after the corpus.
+func jobOf(c *config.Config, paths []string) string {
+	if c.Job != "" {
+		return c.Job
+	}
+	return jobName(paths)
 }
 
 // selectColumns brings the chosen columns, nil for all, into schema order and

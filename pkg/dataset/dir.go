@@ -61,7 +61,10 @@ func (d *Dir) Path() string { return filepath.Join(d.output, "job="+d.job) }
 
 func (d *Dir) path(name string) string { return filepath.Join(d.Path(), filepath.FromSlash(name)) }
 
-func (d *Dir) tempDir() string { return filepath.Join(d.output, ".tmp") }
+// tempName is the folder, below the output, of what readers must not see.
+const tempName = ".tmp"
+
+func (d *Dir) tempDir() string { return filepath.Join(d.output, tempName) }
 
 func (d *Dir) checkSpec(o Options) error {
 	if diff := o.difference(d.options); diff != "" {

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/flipmill/flipmill/pkg/config"
+	"github.com/flipmill/flipmill/pkg/corpus"
+	"github.com/flipmill/flipmill/pkg/daemon"
+	"github.com/flipmill/flipmill/pkg/puzzle"
+	"github.com/flipmill/flipmill/pkg/queue"
+	"github.com/flipmill/flipmill/pkg/wire"
+	"github.com/flipmill/flipmill/producer"
+)
+
+func newSubmit() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "submit CORPUS...",
+		Short: "Hand a corpus over to the workers on a NATS server",
+		Long: `Creates a job on a NATS server and hands it the corpus, as fast as aggregator and
+workers follow: no more than --window parts are on the server at once. It ends
+when the corpus is handed over; with --wait, when the dataset is complete.
+
+Whatever was interrupted or lost, the same command again finishes the job: parts
+that are committed are compared with the corpus, the others are handed over anew.`,
+		Example: `  flipmill submit boards.txt --size 5x5 --nats-url nats://broker:4222 --wait
+  zstdcat huge.txt.zst | flipmill submit - --size 8x8 --job huge`,
+		Args: wantArgs(1, math.MaxInt, "at least one CORPUS file, or - for standard input"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := config.Load(cmd.Flags())
+			if err != nil {
+				return withCode(exitConfig, err)
+			}
+			spec, err := specOf(c)
+			if err != nil {
+				return err
+			}
+			s := &submission{
+				c: c, job: jobOf(c, args), spec: spec, stderr: cmd.ErrOrStderr(),
+				log: daemon.NewLogger(cmd.ErrOrStderr(), c.LogFormat, c.LogLevel),
+			}
+			outcome, err := s.run(cmd.Context(), args, cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			return outcome.print(cmd.OutOrStdout(), c.JSON)
+		},
+	}
+	config.Flags(cmd)
+	return cmd
+}
+
+// submission carries one job from its corpus to the queue.
+type submission struct {
+	c       *config.Config
+	job     string
+	spec    puzzle.Spec
+	puzzles *corpus.Corpus
+	conn    *queue.Conn
+	meter   meter
+	stderr  io.Writer
+	log     *slog.Logger
+}
+
+func (s *submission) run(ctx context.Context, paths []string, stdin io.Reader) (*submitted, error) {
+	var err error
+	if s.puzzles, err = corpus.Open(paths, corpusOptions(s.c), stdin); err != nil {
+		return nil, err
+	}
+	defer s.puzzles.Close()
+	s.meter.read = s.puzzles.Progress
+	drain, abort, stop := daemon.Context(ctx, s.c.StopTimeout)
+	defer stop()
+	if s.conn, err = connect(drain, s.c, "submit", s.log); err != nil {
+		return nil, err
+	}
+	defer s.conn.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- s.drive(drain) }()
+	select {
+	case err = <-ended:
+	case <-abort.Done():
+	}
+	switch {
+	case drain.Err() != nil:
+		return nil, fmt.Errorf("%w; the same command finishes the rest", stopped(drain))
+	case errors.Is(err, producer.ErrJobFailed):
+		return nil, withCode(exitJobFailed, err)
+	case err != nil:
+		return nil, err
+	}
+	return s.outcome(ctx)
+}
+
+// drive hands the corpus over and, if so asked, waits for the end.
+func (s *submission) drive(ctx context.Context) error {
+	if err := s.conn.Ensure(ctx, queue.Limits{}); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	driven, heard := make(chan struct{}), make(chan struct{})
+	group.Go(func() error {
+		defer close(driven)
+		err := producer.Run(ctx, s.conn, s.puzzles, producer.Options{
+			Job: s.job, Spec: s.spec, Window: s.c.Window, Published: s.meter.published.Store, Log: s.log,
+		})
+		if err == nil && !s.c.Wait {
+			return errDone
+		}
+		return err
+	})
+	group.Go(func() error { return s.follow(ctx, heard, driven) })
+	group.Go(func() error {
+		s.sayWhoIsMissing(ctx, heard)
+		showProgress(ctx, s.stderr, s.c.Progress, &s.meter)
+		return nil
+	})
+	if err := group.Wait(); !errors.Is(err, errDone) {
+		return err
+	}
+	return nil
+}
+
+// follow reads the ledger until the job has ended and the corpus is driven: a
+// job may have been done before, and still the corpus must be the same.
+func (s *submission) follow(ctx context.Context, heard chan<- struct{}, driven <-chan struct{}) error {
+	for ledger, err := range s.conn.WatchLedger(ctx, s.job) {
+		if err != nil {
+			return err
+		}
+		if heard != nil {
+			close(heard)
+			heard = nil
+		}
+		s.meter.solved.Store(ledger.Committed.Records)
+		switch {
+		case ledger.State == wire.Done:
+			select {
+			case <-driven:
+				return errDone
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		case ledger.State.Ended():
+			return fmt.Errorf("%w: it is %s: %s", producer.ErrJobFailed, ledger.State, ledger.Reason)
+		}
+	}
+	return nil
+}
+
+// aggregatorPause is how long an aggregator may take to answer before people are
+// told that there seems to be none.
+const aggregatorPause = 2 * time.Second
+
+// sayWhoIsMissing returns when an aggregator has taken the job up.
+func (s *submission) sayWhoIsMissing(ctx context.Context, heard <-chan struct{}) {
+	timer := time.NewTimer(aggregatorPause)
+	defer timer.Stop()
+	select {
+	case <-heard:
+		return
+	case <-ctx.Done():
+		return
+	case <-timer.C:
+		fmt.Fprintf(s.stderr, "waiting for an aggregator to take up job %s: is flipmill aggregator running at %s?\n", s.job, redact(s.c.NATSURL))
+	}
+	select {
+	case <-heard:
+	case <-ctx.Done():
+	}
+}
+
+// submitted is what a submission has come to.
+type submitted struct {
+	Job       string `json:"job"`
+	State     string `json:"state"`
+	Records   int64  `json:"records"`
+	Chunks    int64  `json:"chunks"`
+	Committed int64  `json:"committed"` // records that are in the dataset by now
+}
+
+func (s *submission) outcome(ctx context.Context) (*submitted, error) {
+	job, err := s.conn.Job(ctx, s.job)
+	if err != nil {
+		return nil, err
+	}
+	if job.Totals == nil { // somebody has deleted the job and begun it again
+		return nil, fmt.Errorf("job %s has lost its totals", s.job)
+	}
+	ledger, err := s.conn.Ledger(ctx, s.job)
+	if err != nil {
+		return nil, err
+	}
+	return &submitted{s.job, ledger.State.String(), job.Totals.Records, job.Totals.Chunks, ledger.Committed.Records}, nil
+}
+
+// print writes the outcome for people, or as JSON.
+func (o *submitted) print(w io.Writer, asJSON bool) error {
+	text := fmt.Appendf(nil, "job %s: %s records handed over, %s in the dataset, %s\n", o.Job, thousands(o.Records), thousands(o.Committed), o.State)
+	if asJSON {
+		var err error
+		if text, err = json.MarshalIndent(o, "", "  "); err != nil {
+			return fmt.Errorf("write the outcome: %w", err)
+		}
+		text = append(text, '\n')
+	}
+	if _, err := w.Write(text); err != nil {
+		return fmt.Errorf("write the outcome: %w", err)
+	}
+	return nil
+}
