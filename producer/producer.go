@@ -15,6 +15,8 @@
 //     the corpus, must be the committed one: a corpus that has changed is an
 //     error, never a mixture.
 //   - A job is sealed with its totals only after all its chunks are stored.
+//   - While people want the job paused, nothing more is published: what is in
+//     the window is finished, and then the job rests.
 //
 // Run belongs to one goroutine; what it starts has ended when it returns.
 package producer
@@ -26,7 +28,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"log/slog"
 
 	"github.com/flipmill/flipmill/pkg/corpus"
@@ -37,7 +38,7 @@ import (
 
 // Errors that end a job.
 var (
-	// ErrJobFailed says that the aggregator has given the job up.
+	// ErrJobFailed says that the aggregator has given the job up, or people have.
 	ErrJobFailed = errors.New("job failed")
 	// ErrOtherCorpus says that committed parts come from another corpus.
 	ErrOtherCorpus = errors.New("committed parts were made from another corpus")
@@ -75,12 +76,12 @@ const maxUnderWay = 4 << 20
 
 // producer drives one corpus. Its fields are owned by the goroutine of run.
 type producer struct {
-	conn   *queue.Conn
-	opts   Options
-	epoch  uint32
-	tasks  *queue.Publisher
-	next   func() (*wire.Ledger, error, bool) // waits for the next ledger
-	ledger *wire.Ledger                       // the latest one
+	conn  *queue.Conn
+	opts  Options
+	epoch uint32
+	tasks *queue.Publisher
+	news  chan *queue.Standing // holds what was heard last, until it is looked at
+	now   *queue.Standing      // what was looked at last; it has a ledger
 
 	chunks  int64
 	records int64
@@ -102,10 +103,48 @@ func (p *producer) run(ctx context.Context, c *corpus.Corpus) error {
 	if p.epoch, err = p.conn.NextEpoch(ctx, id); err != nil {
 		return err
 	}
-	next, stop := iter.Pull2(p.conn.WatchLedger(ctx, id))
-	defer stop()
-	p.next = next
-	if err := p.awaitLedger(); err != nil {
+	ctx, stop := context.WithCancel(ctx)
+	p.news = make(chan *queue.Standing, 1)
+	heard := make(chan error, 1)
+	go func() {
+		heard <- p.listen(ctx)
+		stop()
+	}()
+	err = p.drive(ctx, c)
+	stop()
+	if end := <-heard; err != nil && !errors.Is(end, context.Canceled) {
+		return end // and err says only that it was told to stop
+	}
+	return err
+}
+
+// listen hears what others say of the job, until ctx ends or the job does
+// without being done.
+func (p *producer) listen(ctx context.Context) error {
+	for s, err := range p.conn.WatchStanding(ctx, p.opts.Job) {
+		switch {
+		case err != nil:
+			return fmt.Errorf("wait for the aggregator: %w", err)
+		case s.Ledger == nil && s.Order != wire.Cancel:
+			continue
+		case s.Ended() && s.Ledger.State == wire.Failed:
+			return fmt.Errorf("%w: %s", ErrJobFailed, s.Ledger.Reason)
+		case s.Order == wire.Cancel && !(s.Ended() && s.Ledger.State == wire.Done):
+			return fmt.Errorf("%w: it was cancelled", ErrJobFailed)
+		}
+		select {
+		case <-p.news: // nobody has looked at it, and it is old
+		default:
+		}
+		p.news <- s
+	}
+	return nil
+}
+
+// drive hands the corpus over and seals the job.
+func (p *producer) drive(ctx context.Context, c *corpus.Corpus) error {
+	id := p.opts.Job
+	if err := p.await(ctx); err != nil {
 		return err
 	}
 	p.tasks = p.conn.Publisher(p.opts.Lane, maxUnderWay)
@@ -171,11 +210,14 @@ func (p *producer) handOver(ctx context.Context, chunk *puzzle.Chunk) error {
 	partChunks := int64(p.opts.Spec.PartChunks)
 	id := wire.ID{Job: p.opts.Job, Chunk: p.chunks, Part: p.chunks / partChunks, Epoch: p.epoch}
 	if id.Chunk%partChunks == 0 {
-		if err := p.beginPart(id.Part); err != nil {
+		if err := p.beginPart(ctx, id.Part); err != nil {
 			return err
 		}
 	}
 	if p.committed == nil {
+		if err := p.rest(ctx); err != nil {
+			return err
+		}
 		if err := p.publish(ctx, id, chunk); err != nil {
 			return err
 		}
@@ -193,13 +235,13 @@ func (p *producer) handOver(ctx context.Context, chunk *puzzle.Chunk) error {
 }
 
 // beginPart waits until the part is inside the window.
-func (p *producer) beginPart(part int64) error {
-	for part >= p.ledger.Oldest()+int64(p.opts.Window) {
-		if err := p.awaitLedger(); err != nil {
+func (p *producer) beginPart(ctx context.Context, part int64) error {
+	for part >= p.now.Ledger.Oldest()+int64(p.opts.Window) {
+		if err := p.await(ctx); err != nil {
 			return err
 		}
 	}
-	if found, ok := p.ledger.Part(part); ok {
+	if found, ok := p.now.Ledger.Part(part); ok {
 		p.committed = &found
 	}
 	return nil
@@ -225,17 +267,33 @@ func (p *producer) endPart() error {
 	return nil
 }
 
-// awaitLedger waits until the aggregator says something new.
-func (p *producer) awaitLedger() error {
-	ledger, err, _ := p.next()
-	if err != nil {
-		return fmt.Errorf("wait for the aggregator: %w", err)
+// rest waits while people want the job paused.
+func (p *producer) rest(ctx context.Context) error {
+	select {
+	case p.now = <-p.news:
+	default:
 	}
-	if ledger.State == wire.Failed {
-		return fmt.Errorf("%w: %s", ErrJobFailed, ledger.Reason)
+	if p.now.Order != wire.Pause {
+		return nil
 	}
-	p.ledger = ledger
+	p.opts.Log.Info("job paused", "job", p.opts.Job, "chunks", p.chunks)
+	for p.now.Order == wire.Pause {
+		if err := p.await(ctx); err != nil {
+			return err
+		}
+	}
+	p.opts.Log.Info("job goes on", "job", p.opts.Job)
 	return nil
+}
+
+// await waits for news of the job.
+func (p *producer) await(ctx context.Context) error {
+	select {
+	case p.now = <-p.news:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the aggregator: %w", ctx.Err())
+	}
 }
 
 // totals says what the corpus was.
