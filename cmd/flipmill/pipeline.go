@@ -49,7 +49,6 @@ func (p *pipeline) run(drain, abort context.Context, progress io.Writer, mode st
 	}
 	defer func() {
 		server.Close()
-		err = errors.Join(err, os.RemoveAll(store))
 		_ = os.Remove(temp) // another job may have something in it
 	}()
 	if err := p.dir.Clean(); err != nil {
