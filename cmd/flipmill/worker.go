@@ -30,10 +30,14 @@ another worker has them after the server's --ack-wait.`,
 			if err != nil {
 				return withCode(exitConfig, err)
 			}
+			child, err := childCommand()
+			if err != nil {
+				return err
+			}
 			log := daemon.NewLogger(cmd.ErrOrStderr(), c.LogFormat, c.LogLevel)
 			s := &service{verb: "worker", c: c, log: log, run: func(drain, abort context.Context, conn *queue.Conn) error {
 				log.Info("worker started", "slots", slots(c))
-				return worker.Run(drain, abort, conn, worker.Options{Slots: slots(c), Log: log})
+				return worker.Run(drain, abort, conn, worker.Options{Slots: slots(c), Child: child, Log: log})
 			}}
 			return s.serve(cmd)
 		},
