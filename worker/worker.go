@@ -41,7 +41,10 @@ const maxDeliveries = 20
 // retryDelay is the pause before a task that met a passing trouble is tried again.
 const retryDelay = time.Second
 
-var errUnknownJob = errors.New("unknown job")
+var (
+	errUnknownJob = errors.New("unknown job")
+	errCancelled  = errors.New("job cancelled")
+)
 
 // maxJobs bounds what a worker remembers of the jobs it has served.
 const maxJobs = 16
@@ -126,6 +129,9 @@ func (w *worker) handle(ctx context.Context, s *slot, d *queue.Delivery) error {
 		return nil
 	case ctx.Err() != nil:
 		return d.NakWithDelay(0)
+	case errors.Is(err, errCancelled):
+		log.Debug("task of a cancelled job dropped")
+		return d.Term("job cancelled")
 	case errors.Is(err, errUnknownJob): // nobody wants the result
 		log.Warn("task of an unknown job dropped", "error", err)
 		return d.Term("unknown job")
@@ -142,6 +148,13 @@ func (w *worker) process(ctx context.Context, s *slot, d *queue.Delivery) error 
 	j, err := w.job(ctx, d.ID.Job)
 	if err != nil {
 		return err
+	}
+	order, err := w.conn.Order(ctx, d.ID.Job)
+	if err != nil {
+		return err
+	}
+	if order == wire.Cancel {
+		return errCancelled
 	}
 	result, err := w.result(ctx, s, j, d)
 	if err != nil {
