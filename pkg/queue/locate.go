@@ -1,0 +1,154 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/flipmill/flipmill/pkg/wire"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Place is where the broker has a chunk.
+type Place struct {
+	Where string    // Queued, Taken or Solved
+	Lane  Lane      // of a task; empty for a result
+	Since time.Time // when the task or the result was stored, by the broker's clock
+}
+
+// Where a chunk can be.
+const (
+	Queued = "queued" // no worker has had the task yet
+	Taken  = "taken"  // a worker has the task, or had it and put it back
+	Solved = "solved" // the result is stored
+)
+
+// Locate returns where the chunks of a job are, by their number. A chunk that is
+// not there is not handed over yet, committed, or lost. To tell, read the ledger
+// afterwards: a chunk goes from task to result to ledger, and is never nowhere.
+//
+// Reading a task's place means reading the task, so this is for people who ask.
+func (c *Conn) Locate(ctx context.Context, job string) (map[int64]Place, error) {
+	places := map[int64]Place{}
+	err := wire.ValidateJobID(job)
+	if err == nil {
+		err = c.locateTasks(ctx, job, places)
+	}
+	if err == nil {
+		err = c.locateResults(ctx, job, places)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("locate the chunks of job %s: %w", job, err)
+	}
+	return places, nil
+}
+
+func (c *Conn) locateTasks(ctx context.Context, job string, places map[int64]Place) error {
+	stream, err := c.stream(ctx, tasksStream)
+	if err != nil {
+		return err
+	}
+	subjects, err := c.subjects(ctx, stream, fmt.Sprintf("%s.*.%s.*", taskPrefix, job))
+	if err != nil {
+		return err
+	}
+	at := map[int64]uint64{} // of the chunks: the tasks' places in the stream
+	for subject := range subjects {
+		lane, id, err := parseTaskSubject(subject)
+		if err != nil {
+			continue // not ours
+		}
+		var msg *jetstream.RawStreamMsg
+		err = c.do(ctx, func(ctx context.Context) (err error) {
+			msg, err = stream.GetLastMsgForSubject(ctx, subject)
+			return err
+		})
+		switch {
+		case errors.Is(err, ErrNotFound): // done meanwhile
+		case err != nil:
+			return err
+		default:
+			places[id.Chunk] = Place{Queued, lane, msg.Time}
+			at[id.Chunk] = msg.Sequence
+		}
+	}
+	if len(at) == 0 {
+		return nil
+	}
+	delivered, err := c.delivered(ctx)
+	if err != nil {
+		return err
+	}
+	for chunk, p := range places {
+		if at[chunk] <= delivered[p.Lane] {
+			p.Where = Taken
+			places[chunk] = p
+		}
+	}
+	return nil
+}
+
+// delivered returns up to where in the stream each lane has handed out its tasks.
+func (c *Conn) delivered(ctx context.Context) (map[Lane]uint64, error) {
+	last := map[Lane]uint64{}
+	for _, lane := range Lanes() {
+		err := c.do(ctx, func(ctx context.Context) error {
+			consumer, err := c.js.Consumer(ctx, tasksStream, string(lane))
+			if err == nil {
+				last[lane] = consumer.CachedInfo().Delivered.Stream
+			}
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("look up lane %s: %w", lane, err)
+		}
+	}
+	return last, nil
+}
+
+func (c *Conn) locateResults(ctx context.Context, job string, places map[int64]Place) error {
+	stream, err := c.stream(ctx, resultsStream)
+	if err != nil {
+		return err
+	}
+	pattern := fmt.Sprintf("%s.*.%s.*.*", resultPrefix, job)
+	subjects, err := c.subjects(ctx, stream, pattern)
+	if err != nil || len(subjects) == 0 {
+		return err
+	}
+	return c.do(ctx, func(ctx context.Context) error {
+		consumer, err := c.js.OrderedConsumer(ctx, resultsStream, jetstream.OrderedConsumerConfig{
+			FilterSubjects: []string{pattern},
+			DeliverPolicy:  jetstream.DeliverLastPerSubjectPolicy,
+			HeadersOnly:    true,
+		})
+		if err != nil {
+			return err
+		}
+		batch, err := consumer.FetchNoWait(len(subjects))
+		if err != nil {
+			return err
+		}
+		for m := range batch.Messages() {
+			id, err := parseResultSubject(m.Subject())
+			meta, metaErr := m.Metadata()
+			if err == nil && metaErr == nil {
+				places[id.Chunk] = Place{Where: Solved, Since: meta.Timestamp}
+			}
+		}
+		return batch.Error()
+	})
+}
+
+// subjects returns the subjects in a stream that match a pattern.
+func (c *Conn) subjects(ctx context.Context, stream jetstream.Stream, pattern string) (subjects map[string]uint64, err error) {
+	err = c.do(ctx, func(ctx context.Context) error {
+		info, err := stream.Info(ctx, jetstream.WithSubjectFilter(pattern))
+		if err == nil {
+			subjects = info.State.Subjects
+		}
+		return err
+	})
+	return subjects, err
+}
