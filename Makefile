@@ -14,13 +14,18 @@ FUZZTIME ?= 5s
 PKG      ?= ./pkg/solver
 BENCH    ?= .
 COUNT    ?= 6
+KILLS    ?= 50
+N        ?= 1000
+SEED     ?= 0
 
 # -s -w leave out what only debuggers read; -trimpath leaves out where it was built.
 BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.releaseVersion=$(VERSION)'
 
+CHAOS := $(GO) test -count=1 -v ./cmd/flipmill -run='^TestChaos$$$$' -seed=$(SEED)
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # the steps of test load all cores by themselves
-.PHONY: help build test test-all unit single race fuzz bench bench-once e2e lint vuln generate image profile clean
+.PHONY: help build test test-all unit single race fuzz bench bench-once e2e chaos chaos-long lint vuln generate image profile clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +58,12 @@ bench: ## measure: benchmarks BENCH of PKG, COUNT times, for benchstat
 
 e2e: build ## the command line and the whole pipeline
 	$(GO) test -count=1 ./cmd/...
+
+chaos: ## kill KILLS (50) processes of running jobs; SEED=N makes the choices of an earlier time again
+	$(CHAOS) -timeout=3m -kills=$(KILLS)
+
+chaos-long: ## kill N (1000) processes of running jobs
+	$(CHAOS) -timeout=120m -kills=$(N)
 
 lint: ## format, vet, staticcheck, modernisation, go.mod
 	.ci/format

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -45,4 +46,27 @@ func TestProcesses(t *testing.T) {
 		p.signal(syscall.SIGTERM)
 		p.succeed() // a service that was told to stop ends well
 	}
+}
+
+// TestLostStore kills the NATS server in the middle of a job and removes its
+// store. The services stay; the same submit finishes the job, and what was
+// committed before stays as it is.
+func TestLostStore(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil)
+	want := calm(t, c.dir)
+	aggregator := c.start("aggregator", "-o", "far")
+	c.start("worker", "--workers", "2")
+	submit := c.start("submit", append(smallJob, "--wait", "--window", "1")...)
+	aggregator.await("part committed", 2)
+	c.broker.kill()
+	if err := os.RemoveAll(filepath.Join(c.dir, "nats-data")); err != nil {
+		t.Fatal(err)
+	}
+	c.startBroker()
+	if code := submit.exit(); code != int(exitError) {
+		t.Errorf("the submit whose job was lost ends with %d:\n%s", code, submit.log())
+	}
+	c.run("submit", append(smallJob, "--wait")...)
+	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
 }

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"flag"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	kills = flag.Int("kills", 6, "how many processes TestChaos kills")
+	seed  = flag.Uint64("seed", 0, "replays the choices of a TestChaos; 0: others each time")
+)
+
+// TestChaos kills random processes of a job, the NATS server among them, with
+// SIGKILL, and starts each again: the dataset is that of an undisturbed run. When
+// a job is done before all kills are, another one begins.
+func TestChaos(t *testing.T) {
+	t.Parallel()
+	if *seed == 0 {
+		*seed = rand.Uint64()
+	}
+	t.Logf("%d kills; -kills=%d -seed=%d makes the same choices again", *kills, *kills, *seed)
+	dir := t.TempDir()
+	want := calm(t, dir)
+	rng := rand.New(rand.NewPCG(*seed, 0))
+	for left, round := *kills, 1; left > 0; round++ {
+		c := newChaos(t, rng)
+		if err := os.Link(filepath.Join(dir, "boards.txt"), filepath.Join(c.dir, "boards.txt")); err != nil {
+			t.Fatal(err)
+		}
+		killed := c.round(left)
+		left -= killed
+		wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
+		if t.Failed() {
+			t.Fatalf("job %d has another dataset after these kills: %s", round, strings.Join(c.victims, ", "))
+		}
+		t.Logf("job %d: %s", round, strings.Join(c.victims, ", "))
+		if killed == 0 {
+			t.Fatalf("job %d was done before anything could be killed", round)
+		}
+	}
+}
+
+// chaos is a cluster whose processes are killed.
+type chaos struct {
+	*cluster
+	rng      *rand.Rand
+	commands map[string][]string // by the name of the process, all but the broker
+	running  map[string]*process
+	progress chan struct{} // something has come forward; never full
+	victims  []string
+}
+
+func newChaos(t *testing.T, rng *rand.Rand) *chaos {
+	c := &chaos{
+		rng: rng,
+		commands: map[string][]string{
+			"aggregator": {"aggregator", "-o", "far", "--memory", "1MiB"},
+			"submit":     append([]string{"submit", "--wait"}, smallJob...),
+			"worker 1":   {"worker", "--workers", "1"},
+			"worker 2":   {"worker", "--workers", "2"},
+		},
+		running:  map[string]*process{},
+		progress: make(chan struct{}, 1<<16),
+	}
+	c.cluster = newCluster(t, func(line string) {
+		if strings.Contains(line, "chunk solved") || strings.Contains(line, "part committed") {
+			c.progress <- struct{}{}
+		}
+	})
+	return c
+}
+
+// names returns the names of all processes, in an order that never changes.
+func (c *chaos) names() []string {
+	names := []string{"nats-server"}
+	for name := range c.commands {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// round drives one job to its end, kills as many processes as it lasts for, at
+// most limit, and returns how many those were.
+func (c *chaos) round(limit int) int {
+	c.t.Helper()
+	c.run("setup", "--ack-wait", "1s") // a killed worker's tasks come back soon
+	for name := range c.commands {
+		c.restart(name)
+	}
+	for next := 1 + c.rng.IntN(2); ; {
+		select {
+		case <-c.progress:
+			if next--; next == 0 && len(c.victims) < limit {
+				c.killOne()
+			}
+			if next <= 0 {
+				next = 1 + c.rng.IntN(3)
+			}
+		case <-c.running["submit"].done:
+			if c.running["submit"].exit() == 0 {
+				c.stop()
+				return len(c.victims)
+			}
+			c.revive("submit")
+		case <-c.running["aggregator"].done:
+			c.revive("aggregator")
+		case <-c.running["worker 1"].done:
+			c.revive("worker 1")
+		case <-c.running["worker 2"].done:
+			c.revive("worker 2")
+		case <-time.After(processPatience):
+			for name, p := range c.running {
+				c.t.Logf("%s:\n%s", name, p.log())
+			}
+			c.t.Fatalf("nothing comes forward after the kills %v", c.victims)
+		}
+	}
+}
+
+func (c *chaos) killOne() {
+	names := c.names()
+	name := names[c.rng.IntN(len(names))]
+	c.victims = append(c.victims, name)
+	if name == "nats-server" {
+		c.broker.kill()
+		c.startBroker()
+		return
+	}
+	c.running[name].kill()
+	c.restart(name)
+}
+
+func (c *chaos) restart(name string) {
+	args := c.commands[name]
+	c.running[name] = c.start(args[0], args[1:]...)
+}
+
+// revive starts a process again that came up while the broker was away. Nothing
+// else ends one.
+func (c *chaos) revive(name string) {
+	c.t.Helper()
+	p := c.running[name]
+	if code := p.exit(); code != int(exitBroker) {
+		c.t.Fatalf("%s ends with %d after the kills %v:\n%s", name, code, c.victims, p.log())
+	}
+	c.restart(name)
+}
+
+// stop ends everything: the next job has processes of its own.
+func (c *chaos) stop() {
+	for _, p := range c.running {
+		p.kill()
+	}
+	c.broker.kill()
+}
