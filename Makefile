@@ -21,7 +21,7 @@ SEED     ?= 0
 # -s -w leave out what only debuggers read; -trimpath leaves out where it was built.
 BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.releaseVersion=$(VERSION)'
 
-CHAOS := $(GO) test -count=1 -v ./cmd/flipmill -run='^TestChaos$$$$' -seed=$(SEED)
+CHAOS := $(GO) test -count=1 -v ./cmd/flipmill -run='^TestChaos$$' -seed=$(SEED)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # the steps of test load all cores by themselves

@@ -65,20 +65,21 @@ func (d *Delivery) DoubleAck(ctx context.Context) error {
 	return nil
 }
 
-// NakWithDelay gives the task back, to be delivered again after the delay.
+// NakWithDelay gives the task back, to be delivered again after the delay, or
+// after AckWait if the broker is away now.
 func (d *Delivery) NakWithDelay(delay time.Duration) error {
 	d.tasks.alive.remove(d)
-	if err := d.msg.NakWithDelay(delay); err != nil {
+	if err := d.msg.NakWithDelay(delay); err != nil && !isTransient(err) {
 		return fmt.Errorf("give back chunk %d of job %s: %w", d.ID.Chunk, d.ID.Job, err)
 	}
 	return nil
 }
 
 // Term removes the task, although it is not done. The reason is for the broker's
-// log, in one line.
+// log, in one line. If the broker is away now, the task comes again.
 func (d *Delivery) Term(reason string) error {
 	d.tasks.alive.remove(d)
-	if err := d.msg.TermWithReason(reason); err != nil {
+	if err := d.msg.TermWithReason(reason); err != nil && !isTransient(err) {
 		return fmt.Errorf("give up chunk %d of job %s: %w", d.ID.Chunk, d.ID.Job, err)
 	}
 	return nil

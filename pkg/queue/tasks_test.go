@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -203,4 +204,28 @@ func TestConsumerDeleted(t *testing.T) {
 	ok(t, c.js.DeleteConsumer(ctx, tasksStream, string(Normal)))
 	_, err := tasks.Next(ctx)
 	wantError(t, err, ErrNotFound)
+}
+
+// To give a task back while the broker is away is no error: the task comes back
+// by itself.
+func TestGiveBackWhileBrokerIsAway(t *testing.T) {
+	ctx := testContext(t)
+	dir := t.TempDir()
+	s := start(t, ServerOptions{StoreDir: dir, Listen: "127.0.0.1:0"})
+	address := s.ns.Addr().String()
+	c := connect(t, Options{URL: "nats://" + address})
+	ok(t, c.Setup(ctx, Limits{AckWait: time.Second}))
+	publish(t, c, Normal, 1, 2)
+	tasks := tasksOf(t, c, Normal)
+	first, second := next(t, tasks), next(t, tasks)
+	s.Close()
+	for c.nc.IsConnected() && ctx.Err() == nil {
+		runtime.Gosched()
+	}
+	ok(t, first.NakWithDelay(0))
+	ok(t, second.Term("not wanted"))
+	start(t, ServerOptions{StoreDir: dir, Listen: address})
+	if a, b := next(t, tasks), next(t, tasks); a.Delivered != 2 || b.Delivered != 2 {
+		t.Errorf("delivered %d and %d times, want twice each", a.Delivered, b.Delivered)
+	}
 }
