@@ -47,6 +47,8 @@ type Options struct {
 	Memory   int64                                 // bytes of results kept; beyond, they are read again from the log; 0 means 64 MiB
 	Received func(job string, received wire.Count) // told what has been accepted so far; may be nil
 	Refresh  time.Duration                         // how often the ledger of an open job is written at least; 0 means 3 s
+	Metrics  *Metrics                              // nil means none
+	Turned   func()                                // told with every turn of the loop, one each Refresh at least; may be nil
 	Log      *slog.Logger                          // nil means no logs
 }
 
@@ -60,6 +62,12 @@ func Run(ctx context.Context, conn *queue.Conn, opts Options) error {
 	}
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	if opts.Metrics == nil {
+		opts.Metrics = NewMetrics(nil)
+	}
+	if opts.Turned == nil {
+		opts.Turned = func() {}
 	}
 	a := &aggregator{conn: conn, opts: opts, log: opts.Log, jobs: map[string]*job{}}
 	group, ctx := errgroup.WithContext(ctx)
@@ -123,6 +131,8 @@ func (a *aggregator) loop(ctx context.Context, jobs <-chan *wire.Job, results <-
 	refresh := time.NewTicker(a.opts.Refresh)
 	defer refresh.Stop()
 	for {
+		a.opts.Metrics.look(a.jobs)
+		a.opts.Turned()
 		var err error
 		select {
 		case record := <-jobs:
@@ -234,7 +244,9 @@ func (a *aggregator) receive(ctx context.Context, r *queue.Result) error {
 	if err != nil {
 		return err
 	}
+	m := a.opts.Metrics
 	if j == nil || j.dropped {
+		m.results.WithLabelValues("stale").Inc()
 		return a.conn.PurgePart(ctx, r.ID.Job, r.ID.Part)
 	}
 	result, err := r.Parse()
@@ -249,11 +261,14 @@ func (a *aggregator) receive(ctx context.Context, r *queue.Result) error {
 	case err != nil:
 		return a.fail(ctx, j, err)
 	case v == stale:
+		m.results.WithLabelValues("stale").Inc()
 		return a.conn.PurgePart(ctx, j.id, r.ID.Part)
 	case v == duplicate:
+		m.results.WithLabelValues("duplicate").Inc()
 		a.log.Debug("copy of a result ignored", "job", j.id, "chunk", r.ID.Chunk, "part", r.ID.Part)
 		return nil
 	}
+	m.results.WithLabelValues("accepted").Inc()
 	if !a.fits() {
 		j.chunks.forget(r.ID.Chunk)
 	}
@@ -327,6 +342,8 @@ func (a *aggregator) commit(ctx context.Context, j *job, number int64) (dataset.
 		return dataset.Footer{}, err
 	}
 	defer part.Abort()
+	start := time.Now()
+	var all tally.Tally
 	first, end := j.chunks.span(number)
 	for chunk := first; chunk < end; chunk++ {
 		h := j.chunks.at(chunk)
@@ -340,6 +357,7 @@ func (a *aggregator) commit(ctx context.Context, j *job, number int64) (dataset.
 		if err != nil {
 			return dataset.Footer{}, fmt.Errorf("statistics of chunk %d: %w", chunk, err)
 		}
+		all.Merge(counts)
 		err = part.Add(dataset.Chunk{
 			First: result.First, Records: int(result.Records()), Digest: result.Digest,
 			Results: result.Results, Rejects: result.Rejects, Tally: counts,
@@ -348,10 +366,15 @@ func (a *aggregator) commit(ctx context.Context, j *job, number int64) (dataset.
 			return dataset.Footer{}, err
 		}
 	}
-	return part.Commit()
+	footer, err := part.Commit()
+	if err == nil {
+		a.opts.Metrics.committed(&all, time.Since(start))
+	}
+	return footer, err
 }
 
 func (a *aggregator) reread(ctx context.Context, seq uint64) (*wire.Result, error) {
+	a.opts.Metrics.rereads.Inc()
 	r, err := a.conn.ReadResult(ctx, seq)
 	if err != nil {
 		return nil, err
@@ -376,6 +399,7 @@ func (a *aggregator) finish(ctx context.Context, j *job) error {
 	}
 	j.drop()
 	j.ledger.State = wire.Done
+	a.opts.Metrics.jobs.WithLabelValues("done").Inc()
 	a.log.Info("job done", "job", j.id, "records", j.totals.Records, "parts", j.chunks.parts())
 	return a.publish(ctx, j)
 }
@@ -388,6 +412,7 @@ func (a *aggregator) fail(ctx context.Context, j *job, cause error) error {
 	}
 	j.drop()
 	j.ledger.State, j.ledger.Reason = wire.Failed, cause.Error()
+	a.opts.Metrics.jobs.WithLabelValues("failed").Inc()
 	a.log.Error("job failed", "job", j.id, "error", cause)
 	return a.publish(ctx, j)
 }

@@ -44,6 +44,7 @@ func (a *aggregator) obey(ctx context.Context, o queue.Ordered) error {
 func (a *aggregator) cancel(ctx context.Context, j *job) error {
 	j.drop()
 	j.ledger.State, j.ledger.Reason = wire.Cancelled, ""
+	a.opts.Metrics.jobs.WithLabelValues("cancelled").Inc()
 	if err := j.dir.Cancel(); err != nil {
 		// The ledger says it too, and a full disk is no reason to go on.
 		a.log.Warn("mark of the cancelled dataset not written", "job", j.id, "error", err)

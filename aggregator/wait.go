@@ -33,6 +33,7 @@ func (a *aggregator) waitOrFail(ctx context.Context, j *job, cause error) error 
 		return a.fail(ctx, j, cause)
 	}
 	j.waits = true
+	a.opts.Metrics.waits.Inc()
 	j.ledger.Reason = cause.Error()
 	if a.retry == nil {
 		a.pause = min(max(2*a.pause, firstPause), lastPause)
@@ -46,7 +47,7 @@ func (a *aggregator) waitOrFail(ctx context.Context, j *job, cause error) error 
 func (a *aggregator) tryAgain(ctx context.Context) error {
 	a.retry = nil
 	for _, j := range a.jobs {
-		if !j.waits {
+		if !j.waits || j.dropped {
 			continue
 		}
 		j.waits, j.ledger.Reason = false, ""

@@ -51,6 +51,7 @@ type Options struct {
 	Window    int                 // parts on their way at once
 	Lane      queue.Lane          // empty means queue.Normal
 	Published func(records int64) // told the number of records handed over so far; may be nil
+	Metrics   *Metrics            // nil means none
 	Log       *slog.Logger        // nil means no logs
 }
 
@@ -64,6 +65,9 @@ func Run(ctx context.Context, conn *queue.Conn, c *corpus.Corpus, opts Options) 
 	}
 	if p.opts.Log == nil {
 		p.opts.Log = slog.New(slog.DiscardHandler)
+	}
+	if p.opts.Metrics == nil {
+		p.opts.Metrics = NewMetrics(nil)
 	}
 	if err := p.run(ctx, c); err != nil {
 		return fmt.Errorf("drive job %s: %w", opts.Job, err)
@@ -221,10 +225,13 @@ func (p *producer) handOver(ctx context.Context, chunk *puzzle.Chunk) error {
 		if err := p.publish(ctx, id, chunk); err != nil {
 			return err
 		}
+	} else {
+		p.opts.Metrics.skipped.Inc()
 	}
 	p.digests = append(p.digests, chunk.Digest())
 	p.chunks++
 	p.records += int64(chunk.Records())
+	p.opts.Metrics.records.Add(float64(chunk.Records()))
 	if p.opts.Published != nil {
 		p.opts.Published(p.records)
 	}
@@ -252,7 +259,14 @@ func (p *producer) publish(ctx context.Context, id wire.ID, chunk *puzzle.Chunk)
 	if err != nil {
 		return fmt.Errorf("chunk %d: %w", id.Chunk, err)
 	}
-	return p.tasks.Publish(ctx, id, data)
+	waited := p.opts.Metrics.waiting()
+	err = p.tasks.Publish(ctx, id, data)
+	waited()
+	if err == nil {
+		p.opts.Metrics.chunks.Inc()
+		p.opts.Metrics.bytes.Add(float64(len(data)))
+	}
+	return err
 }
 
 // endPart notes the mark of the part, and compares it if the part was committed
@@ -288,6 +302,7 @@ func (p *producer) rest(ctx context.Context) error {
 
 // await waits for news of the job.
 func (p *producer) await(ctx context.Context) error {
+	defer p.opts.Metrics.waiting()()
 	select {
 	case p.now = <-p.news:
 		return nil

@@ -155,6 +155,7 @@ func (w *worker) death(id wire.ID, out []byte, err error) error {
 	if len(out) == 0 {
 		return fmt.Errorf("solve in a child process: %s: %.200s", how, exit.Stderr)
 	}
+	w.opts.Metrics.crashes.Inc()
 	w.log.Warn("child process died of its boards", "job", id.Job, "chunk", id.Chunk, "part", id.Part, "cause", how, "stderr", string(exit.Stderr))
 	return &poison{"the worker crashed: " + how, ""}
 }

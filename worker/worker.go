@@ -53,7 +53,10 @@ const maxJobs = 16
 type Options struct {
 	Slots int          // chunks solved at once
 	Child []string     // command that calls Child, for tasks that may have killed a worker; nil: they are solved like others
+	Ready func()       // told when tasks can be taken; may be nil
 	Log   *slog.Logger // nil means no logs
+
+	Metrics *Metrics // nil means none
 
 	trap func(*puzzle.Chunk) // for tests: boards that kill a worker
 }
@@ -65,11 +68,17 @@ func Run(fetch, work context.Context, conn *queue.Conn, opts Options) error {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
+	if opts.Metrics == nil {
+		opts.Metrics = NewMetrics(nil)
+	}
 	tasks, err := conn.Tasks(fetch, queue.Lanes()...)
 	if err != nil {
 		return fmt.Errorf("worker: %w", err)
 	}
 	defer tasks.Close()
+	if opts.Ready != nil {
+		opts.Ready()
+	}
 	w := &worker{conn: conn, tasks: tasks, opts: opts, log: opts.Log, jobs: map[string]*job{}}
 	slots, fetch := errgroup.WithContext(fetch)
 	for range opts.Slots {
@@ -122,7 +131,12 @@ func (w *worker) serve(fetch, work context.Context, s *slot) error {
 func (w *worker) handle(ctx context.Context, s *slot, d *queue.Delivery) error {
 	log := w.log.With("job", d.ID.Job, "chunk", d.ID.Chunk)
 	start := time.Now()
+	w.opts.Metrics.taken(d.Delivered)
+	defer w.opts.Metrics.held.Dec()
 	err := w.process(ctx, s, d)
+	if err != nil {
+		w.opts.Metrics.returned.Inc()
+	}
 	switch {
 	case err == nil:
 		log.Debug("chunk solved", "seconds", time.Since(start).Seconds())
@@ -156,10 +170,12 @@ func (w *worker) process(ctx context.Context, s *slot, d *queue.Delivery) error 
 	if order == wire.Cancel {
 		return errCancelled
 	}
+	start := time.Now()
 	result, err := w.result(ctx, s, j, d)
 	if err != nil {
 		return err
 	}
+	took := time.Since(start)
 	if result.Failure != "" {
 		w.log.Error("chunk failed", "job", d.ID.Job, "chunk", d.ID.Chunk, "part", result.ID.Part, "error", result.Failure)
 	}
@@ -170,6 +186,7 @@ func (w *worker) process(ctx context.Context, s *slot, d *queue.Delivery) error 
 	if err != nil {
 		return err
 	}
+	w.opts.Metrics.stored(result, took)
 	return d.DoubleAck(ctx)
 }
 

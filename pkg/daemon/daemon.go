@@ -1,5 +1,5 @@
 // Package daemon gives a process its manners: it stops in two steps when it is
-// told to, and writes its messages in one form.
+// told to, writes its messages in one form, and tells over HTTP how it is.
 //
 // Terms: to drain is to take no new work and finish what is held; to abort is
 // to drop what is held. The first SIGINT or SIGTERM asks to drain, the second

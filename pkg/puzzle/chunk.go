@@ -38,6 +38,11 @@ const (
 	WorkerFailed  Reason = "worker_failed"  // no worker could process the record's chunk
 )
 
+// Reasons returns all of them.
+func Reasons() []Reason {
+	return []Reason{UnknownSymbol, RaggedRow, BadSize, TooLarge, Truncated, LineTooLong, WorkerFailed}
+}
+
 // MaxRaw is the most bytes of a rejected record's text that are kept.
 const MaxRaw = 256
 
