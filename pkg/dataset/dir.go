@@ -24,6 +24,8 @@ type Dir struct {
 	options     Options
 	layouts     map[string]*layout // by table
 
+	trap func(step, file string) // for tests: called at each step of each file
+
 	mu    sync.Mutex
 	files map[string]File // by name; those this Dir has written, so that Finish need not read them
 }
@@ -102,7 +104,25 @@ func (d *Dir) temp(table, name string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create temporary file: %w", err)
 	}
+	d.reach(stepCreated, name)
 	return f, nil
+}
+
+// The steps by which a file comes to its name. At each of them a process may
+// die: the next one finds the file as it must be, or not at all.
+const (
+	stepCreated = "created" // the temporary file, empty
+	stepWritten = "written" // its content
+	stepSynced  = "synced"  // its content, on the disk
+	stepLinked  = "linked"  // under its name
+	stepDurable = "durable" // its name, on the disk
+)
+
+// reach says that a file has come to a step.
+func (d *Dir) reach(step, file string) {
+	if d.trap != nil {
+		d.trap(step, file)
+	}
 }
 
 // Committed returns what the committed parts say about themselves, sorted by
@@ -206,12 +226,14 @@ func (d *Dir) link(temp string, file File) error {
 	if err != nil {
 		return fmt.Errorf("publish %s: %w", file.Name, err)
 	}
+	d.reach(stepLinked, file.Name)
 	// The file's name, and the names of the folders that may be new.
 	for _, dir := range []string{folder, d.Path(), d.output} {
 		if err := syncDir(dir); err != nil {
 			return fmt.Errorf("publish %s: %w", file.Name, err)
 		}
 	}
+	d.reach(stepDurable, file.Name)
 	return nil
 }
 

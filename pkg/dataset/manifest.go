@@ -234,10 +234,15 @@ func (d *Dir) writeBytes(name string, data []byte) error {
 		return err
 	}
 	defer os.Remove(temp.Name())
-	_, err = temp.Write(data)
-	if err := errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+	defer temp.Close()
+	if _, err := temp.Write(data); err != nil {
 		return err
 	}
+	d.reach(stepWritten, name)
+	if err := temp.Sync(); err != nil {
+		return err
+	}
+	d.reach(stepSynced, name)
 	sum := sha256.Sum256(data)
 	return d.link(temp.Name(), File{Name: name, Bytes: int64(len(data)), SHA256: hex.EncodeToString(sum[:])})
 }

@@ -170,6 +170,7 @@ func (p *Part) Abort() {
 // tableFile is a Parquet file being written under a temporary name.
 type tableFile struct {
 	*layout
+	dir    *Dir
 	name   string
 	temp   *os.File
 	sum    hash.Hash
@@ -184,7 +185,7 @@ func (d *Dir) create(table, name string) (*tableFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tableFile{layout: layout, name: name, temp: temp, sum: sha256.New()}
+	t := &tableFile{layout: layout, dir: d, name: name, temp: temp, sum: sha256.New()}
 	t.writer = layout.writer(io.MultiWriter(temp, t.sum))
 	return t, nil
 }
@@ -226,9 +227,11 @@ func (t *tableFile) finish(key, value string) error {
 	if err := t.writer.Close(); err != nil {
 		return fmt.Errorf("write footer: %w", err)
 	}
+	t.dir.reach(stepWritten, t.name)
 	if err := t.temp.Sync(); err != nil {
 		return err
 	}
+	t.dir.reach(stepSynced, t.name)
 	return t.temp.Close()
 }
 

@@ -1,0 +1,120 @@
+package dataset_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/flipmill/flipmill/pkg/dataset"
+	"github.com/flipmill/flipmill/pkg/puzzle"
+)
+
+// Variables that make this test binary a process that dies.
+const (
+	dieVariable    = "DATASET_TEST_DIE"    // at which step, counted from 0
+	outputVariable = "DATASET_TEST_OUTPUT" // where it makes the dataset until then
+)
+
+// TestDyingProcess is what TestDiesAnywhere runs as a process of its own. By
+// itself it does nothing.
+func TestDyingProcess(t *testing.T) {
+	output := os.Getenv(outputVariable)
+	if output == "" {
+		return
+	}
+	last, err := strconv.Atoi(os.Getenv(dieVariable))
+	if err != nil {
+		t.Fatal(err)
+	}
+	continueDataset(t, output, func(step, file string) {
+		if last--; last < 0 {
+			fmt.Printf("dies: %s %s\n", step, file)
+			if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			select {}
+		}
+	})
+}
+
+// continueDataset finishes what earlier processes have left of a dataset.
+func continueDataset(t *testing.T, output string, trap func(step, file string)) {
+	t.Helper()
+	spec := testSpec(t, "plus", puzzle.Either)
+	c := smallCorpus(t, spec)
+	d, err := dataset.Open(output, "demo", spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Clean(); err != nil {
+		t.Fatal(err)
+	}
+	d.Trap(trap)
+	committed, err := d.Committed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := map[int]bool{}
+	for _, f := range committed {
+		there[f.Part] = true
+	}
+	for p := range 3 {
+		if !there[p] {
+			c.commit(t, d, p)
+		}
+	}
+	if _, err := d.Finish(c.input()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDiesAnywhere lets a process die at each step of each file of a dataset:
+// before a file is written, after that, before and after its content is synced,
+// after it has its name, before and after that is synced. The next process makes
+// the same bytes.
+func TestDiesAnywhere(t *testing.T) {
+	t.Parallel()
+	want := t.TempDir()
+	continueDataset(t, want, nil)
+	whole := tree(t, want)
+	var deaths []string
+	for {
+		output := t.TempDir()
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestDyingProcess$")
+		child.Env = append(os.Environ(), fmt.Sprintf("%s=%d", dieVariable, len(deaths)), outputVariable+"="+output)
+		out, err := child.CombinedOutput()
+		exit, _ := errors.AsType[*exec.ExitError](err)
+		switch {
+		case err == nil:
+			wantSteps(t, deaths)
+			return // it had no step left to die at
+		case exit == nil || exit.ExitCode() != -1:
+			t.Fatalf("%v\n%s", err, out)
+		}
+		deaths = append(deaths, strings.TrimSpace(string(out)))
+		continueDataset(t, output, nil)
+		if !maps.Equal(tree(t, output), whole) {
+			t.Errorf("%s: the next process makes other files", out)
+		}
+	}
+}
+
+// wantSteps: 3 results, 2 rejects, statistics, manifest and _SUCCESS, each in 5
+// steps.
+func wantSteps(t *testing.T, deaths []string) {
+	t.Helper()
+	count := map[string]int{}
+	for _, d := range deaths {
+		count[strings.Fields(d)[1]]++
+	}
+	want := map[string]int{"created": 8, "written": 8, "synced": 8, "linked": 8, "durable": 8}
+	if !maps.Equal(count, want) {
+		t.Errorf("died at %v", deaths)
+	}
+}
