@@ -17,6 +17,7 @@ func connect(ctx context.Context, c *config.Config, verb string, log *slog.Logge
 	conn, err := queue.Connect(ctx, queue.Options{
 		URL:         c.NATSURL,
 		Name:        "flipmill " + verb,
+		Role:        roleOf(verb),
 		Log:         log,
 		Credentials: c.Credentials,
 		CA:          c.TLSCA,
@@ -31,6 +32,23 @@ func connect(ctx context.Context, c *config.Config, verb string, log *slog.Logge
 		return nil, fmt.Errorf("%s (from %s): %w", redact(c.NATSURL), c.Origin("nats-url"), err)
 	}
 	return conn, nil
+}
+
+// roleOf returns what a verb's connection is for: which permissions it needs.
+func roleOf(verb string) queue.Role {
+	switch verb {
+	case "submit":
+		return queue.Producer
+	case "worker":
+		return queue.Worker
+	case "aggregator":
+		return queue.Aggregator
+	case "doctor":
+		return queue.Doctor
+	case "setup", "pause", "resume", "cancel":
+		return queue.Operator
+	}
+	return queue.Observer
 }
 
 // redact takes the passwords out of a list of addresses.

@@ -70,6 +70,7 @@ type Options struct {
 	Server  *Server       // a broker in this process
 	URL     string        // a broker elsewhere, or several separated by commas; no secrets in it
 	Name    string        // what the broker's own tools show for this connection
+	Role    Role          // whose permissions it needs; empty where the broker does not tell roles apart
 	Timeout time.Duration // how long one request may take; 0 means 10 s
 	Log     *slog.Logger  // nil means no logs
 
@@ -176,6 +177,9 @@ func (c *Conn) natsOptions(ctx context.Context, o Options) ([]nats.Option, error
 	}
 	if o.Server != nil {
 		options = append(options, nats.InProcessServer(o.Server.ns))
+	}
+	if o.Role != "" {
+		options = append(options, nats.CustomInboxPrefix(o.Role.inbox()))
 	}
 	return append(options, security...), nil
 }

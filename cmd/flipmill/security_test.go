@@ -1,0 +1,128 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flipmill/flipmill/pkg/queue"
+	"github.com/nats-io/nkeys"
+)
+
+// secureCluster is a cluster whose broker is the one of deployments/nats/secure.conf.
+type secureCluster struct {
+	*cluster
+	seeds map[queue.Role]string // files
+	cert  string                // file
+	key   string                // file
+}
+
+func newSecureCluster(t *testing.T) *secureCluster {
+	t.Helper()
+	s := &secureCluster{cluster: &cluster{t: t, dir: t.TempDir()}, seeds: map[queue.Role]string{}}
+	s.cert, s.key = writeCertificate(t, s.dir)
+	for _, role := range queue.Roles() {
+		user, err := nkeys.CreateUser()
+		check(t, err)
+		seed, err := user.Seed()
+		check(t, err)
+		public, err := user.PublicKey()
+		check(t, err)
+		s.seeds[role] = filepath.Join(s.dir, string(role)+".nk")
+		check(t, os.WriteFile(s.seeds[role], seed, 0o600))
+		t.Setenv(strings.ToUpper(string(role))+"_NKEY", public)
+	}
+	for name, value := range map[string]string{
+		"NATS_LISTEN": "127.0.0.1:-1", "NATS_STORE": filepath.Join(s.dir, "store"),
+		"NATS_CERT": s.cert, "NATS_KEY": s.key, "NATS_CA": s.cert,
+	} {
+		t.Setenv(name, value)
+	}
+	conf, err := filepath.Abs("../../deployments/nats/secure.conf")
+	check(t, err)
+	s.broker = start(t, nil, s.dir, "nats-server", "-c", conf)
+	s.url = "nats://127.0.0.1:" + listening.FindStringSubmatch(s.broker.await("Listening for client connections", 1))[1]
+	s.broker.await("Server is ready", 1)
+	return s
+}
+
+// as starts a verb with the identity of a role.
+func (s *secureCluster) as(role queue.Role, verb string, args ...string) *process {
+	s.t.Helper()
+	return s.start(verb, slices.Concat(args, []string{"--credentials", s.seeds[role], "--tls-ca", s.cert, "--tls-cert", s.cert, "--tls-key", s.key})...)
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// writeCertificate makes a certificate that is authority, server and client in one.
+func writeCertificate(t testing.TB, dir string) (certFile, keyFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	check(t, err)
+	cert := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, cert, cert, key.Public(), key)
+	check(t, err)
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
+	check(t, err)
+	certFile, keyFile = filepath.Join(dir, "all.crt"), filepath.Join(dir, "all.key")
+	check(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	check(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}), 0o600))
+	return certFile, keyFile
+}
+
+// Each verb does a whole job with the permissions of its role, over TLS; with
+// those of another it ends at once with exit code 4 and says why.
+func TestLeastPrivilege(t *testing.T) {
+	s := newSecureCluster(t)
+	want := calm(t, s.dir)
+	s.as(queue.Operator, "setup").succeed()
+	for verb, roles := range map[string][]queue.Role{
+		"setup":      {queue.Producer, queue.Worker, queue.Aggregator, queue.Observer},
+		"worker":     {queue.Producer, queue.Aggregator, queue.Observer, queue.Operator},
+		"aggregator": {queue.Producer, queue.Worker, queue.Observer, queue.Operator},
+		"submit":     {queue.Worker, queue.Aggregator, queue.Observer, queue.Operator},
+	} {
+		for _, role := range roles {
+			var args []string
+			if verb == "submit" {
+				args = smallJob
+			}
+			s.mustDeny(s.as(role, verb, args...))
+		}
+	}
+	s.mustDeny(s.start("worker", "--tls-ca", s.cert, "--tls-cert", s.cert, "--tls-key", s.key)) // nobody
+
+	aggregator := s.as(queue.Aggregator, "aggregator", "-o", "far")
+	worker := s.as(queue.Worker, "worker")
+	s.as(queue.Producer, "submit", append(smallJob, "--wait")...).succeed()
+	wantSame(t, hashes(t, filepath.Join(s.dir, "far", "job=boards")), want)
+	aggregator.kill()
+	worker.kill()
+}
+
+func (s *secureCluster) mustDeny(p *process) {
+	s.t.Helper()
+	if code := p.exit(); code != int(exitBroker) || !strings.Contains(p.log(), "permission denied") {
+		s.t.Errorf("%s ends with %d, want %d and to say that permission is denied:\n%s", p.name, code, exitBroker, p.log())
+	}
+}
