@@ -16,6 +16,9 @@ const (
 	lastPause  = time.Second
 )
 
+// Connected reports whether the broker is there at the moment.
+func (c *Conn) Connected() bool { return c.nc.IsConnected() }
+
 // do runs a request until it succeeds, fails for good, or ctx ends. The request
 // must be one that can be repeated.
 func (c *Conn) do(ctx context.Context, request func(context.Context) error) error {
@@ -49,6 +52,8 @@ func (c *Conn) once(ctx context.Context, request func(context.Context) error) er
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case link.Err() != nil && c.life.Err() == nil && errors.Is(err, context.Canceled):
+		err = fmt.Errorf("%w: the connection was lost", ErrUnreachable)
 	}
 	return c.explain(err, denials)
 }
@@ -104,7 +109,7 @@ func isTransient(err error) bool {
 		return api.Code == statusUnavailable
 	}
 	for _, transient := range []error{
-		context.Canceled, context.DeadlineExceeded, nats.ErrTimeout, // no answer, or the connection was lost
+		ErrUnreachable, context.Canceled, context.DeadlineExceeded, nats.ErrTimeout, // no answer, or the connection was lost
 		nats.ErrDisconnected, nats.ErrReconnectBufExceeded, nats.ErrConnectionReconnecting, nats.ErrStaleConnection,
 		nats.ErrNoResponders, jetstream.ErrNoStreamResponse, // the broker is there, its streams are not yet
 		jetstream.ErrServerShutdown, jetstream.ErrConsumerLeadershipChanged,

@@ -75,14 +75,19 @@ func (c *Conn) Setup(ctx context.Context, limits Limits) error {
 	return c.setUp(ctx, limits, func(_, setUp func(context.Context) error) error { return c.once(ctx, setUp) })
 }
 
-// Ensure is Setup for what is missing: what is there stays as it is.
+// Ensure is Setup for what is missing: what is there stays as it is. It waits for
+// a broker that is away.
 func (c *Conn) Ensure(ctx context.Context, limits Limits) error {
 	return c.setUp(ctx, limits, func(lookUp, setUp func(context.Context) error) error {
-		err := c.once(ctx, lookUp)
-		if errors.Is(err, ErrNotFound) {
-			return c.once(ctx, setUp)
+		for {
+			err := c.do(ctx, lookUp)
+			if errors.Is(err, ErrNotFound) {
+				err = c.once(ctx, setUp)
+			}
+			if ctx.Err() != nil || !errors.Is(err, ErrUnreachable) {
+				return err
+			}
 		}
-		return err
 	})
 }
 
