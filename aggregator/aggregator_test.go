@@ -96,7 +96,7 @@ func newJob(t testing.TB, id string, seed uint64, partChunks, chunks int) *testJ
 	ok(t, err)
 	j := &testJob{id: id, spec: puzzle.Spec{
 		Rule: rule, SearchLimit: 1 << 20, Columns: dataset.Columns(), Cells: dataset.CellsText,
-		Compression: dataset.CompressionZstd, PartChunks: partChunks, Format: "lines", Symbols: puzzle.Digits(),
+		Compression: dataset.CompressionNone, PartChunks: partChunks, Format: "lines", Symbols: puzzle.Digits(),
 	}}
 	rng := rand.New(rand.NewPCG(seed, 3))
 	encoder, err := dataset.NewEncoder(j.spec)

@@ -402,9 +402,7 @@ func TestEmptyCorpus(t *testing.T) {
 func TestBrokenCorpus(t *testing.T) {
 	packed := compress(t, testCorpus(1, 3*chunkRecords))
 	j := drive(t, broker(t, queue.Limits{}), open(t, packed[:len(packed)*9/10]), testSpec(t))
-	j.ledger(2)
-	j.take(2)
-	j.ledger(4, wire.Part{})
+	j.ledger(2) // the first two chunks may be sent or not; the third is never whole
 	if err := j.end(); err == nil || !strings.Contains(err.Error(), "read -") {
 		t.Errorf("got error %v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/flipmill/flipmill/pkg/dataset"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/wire"
 )
@@ -31,7 +32,9 @@ func BenchmarkAnswer(b *testing.B) {
 			for k := range int64(shape.boards) {
 				task.Chunk.Lines = append(task.Chunk.Lines, k+1)
 			}
-			s, j := quietSlot(), newJob("bench", testSpec(b, "plus", puzzle.Zero))
+			spec := testSpec(b, "plus", puzzle.Zero)
+			spec.Compression = dataset.CompressionZstd
+			s, j := quietSlot(), newJob("bench", spec)
 			b.ReportAllocs()
 			for b.Loop() {
 				if r := s.answer(j, task); r.Failure != "" {
