@@ -20,6 +20,8 @@ const (
 	exitBroker       code = 4
 	exitRejects      code = 5
 	exitJobFailed    code = 6
+	exitTimeout      code = 7
+	exitNotFound     code = 8
 	exitVerifyFailed code = 9
 	exitInterrupted  code = 130
 	exitTerminated   code = 143
@@ -36,7 +38,9 @@ var exitTable = [...]struct {
 	{exitConfig, "the configuration is wrong"},
 	{exitBroker, "the broker cannot be reached, or denies permission"},
 	{exitRejects, "the job finished with rejects, and --strict was given"},
-	{exitJobFailed, "the job failed"},
+	{exitJobFailed, "the job failed or was cancelled"},
+	{exitTimeout, "wait: the time is up and the job has not ended"},
+	{exitNotFound, "there is no such job"},
 	{exitVerifyFailed, "verify found the dataset wrong"},
 	{exitInterrupted, "interrupted (Ctrl-C)"},
 	{exitTerminated, "terminated (SIGTERM)"},

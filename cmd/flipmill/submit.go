@@ -111,7 +111,7 @@ func (s *submission) drive(ctx context.Context) error {
 	group.Go(func() error {
 		defer close(driven)
 		err := producer.Run(ctx, s.conn, s.puzzles, producer.Options{
-			Job: s.job, Spec: s.spec, Window: s.c.Window, Published: s.meter.published.Store, Log: s.log,
+			Job: s.job, Spec: s.spec, Window: s.c.Window, Lane: queue.Lane(s.c.Lane), Published: s.meter.published.Store, Log: s.log,
 		})
 		if err == nil && !s.c.Wait {
 			return errDone

@@ -68,6 +68,8 @@ type Config struct {
 	AckWait       time.Duration //
 	Memory        int           // bytes
 	Wait          bool          //
+	Lane          string        //
+	Timeout       time.Duration // 0: no limit
 
 	settings map[string]setting
 }

@@ -123,6 +123,7 @@ func TestEveryKeyFromEverySource(t *testing.T) {
 		"nats-url": "nats://a:1,nats://b:2", "replicas": "3", "task-bytes": "8MiB", "result-bytes": "16MiB",
 		"credentials": "me.creds", "tls-ca": "CA.pem", "tls-cert": "me.crt", "tls-key": "me.key", "insecure": "true",
 		"max-ack-pending": "12", "ack-wait": "5s", "memory": "2MiB", "wait": "true",
+		"lane": "high", "timeout": "1m30s",
 	}
 	plain, err := load(t, "run")
 	if err != nil {
@@ -277,7 +278,7 @@ func TestWrong(t *testing.T) {
 }
 
 func TestFlagsFollowTheTable(t *testing.T) {
-	for _, verb := range []string{"run", "solve", "verify", "version", "setup", "submit", "worker", "aggregator"} {
+	for _, verb := range []string{"run", "solve", "verify", "version", "setup", "submit", "worker", "aggregator", "status", "wait", "cancel"} {
 		cmd := &cobra.Command{Use: verb + " ARGUMENT..."}
 		config.Flags(cmd)
 		for _, k := range config.Keys() {

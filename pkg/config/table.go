@@ -98,9 +98,14 @@ func jobKeys(c *Config) []Key {
 	}
 }
 
+// jobVerbs are the verbs that look at jobs or give orders to them.
+func jobVerbs() []string {
+	return []string{"status", "list", "watch", "wait", "why", "pause", "resume", "cancel"}
+}
+
 // brokerKeys are the keys of the verbs that share a broker.
 func brokerKeys(c *Config) []Key {
-	broker := []string{"setup", "submit", "worker", "aggregator"}
+	broker := slices.Concat([]string{"setup", "submit", "worker", "aggregator"}, jobVerbs())
 	setup := []string{"setup"}
 	return []Key{
 		{"nats-url", "", "nats://127.0.0.1:4222", broker, "the broker, or several of its servers separated by commas; the variable " + natsURL + " is honoured too",
@@ -129,6 +134,10 @@ func brokerKeys(c *Config) []Key {
 
 		{"memory", "", "64MiB", []string{"aggregator"}, "results kept in memory until their part is complete; those beyond are read from the broker a second time",
 			byteCount(&c.Memory, 1<<20, 1<<40)},
+		{"lane", "", "normal", []string{"submit"}, "priority: workers take tasks of a lower lane only when those above are empty",
+			name(&c.Lane, "high", "normal", "low")},
+		{"timeout", "", "0s", []string{"wait"}, "give up after that long; 0s: never",
+			duration(&c.Timeout, 0, 1000*time.Hour)},
 		{"wait", "", "false", []string{"submit"}, "wait until the dataset is complete",
 			boolean(&c.Wait)},
 	}
@@ -147,7 +156,7 @@ func reportKeys(c *Config) []Key {
 		{"strict", "", "false", run, "end with exit code 5 when a record was rejected",
 			boolean(&c.Strict)},
 
-		{"json", "", "false", []string{"run", "solve", "verify", "submit"}, "print the outcome as JSON",
+		{"json", "", "false", slices.Concat([]string{"run", "solve", "verify", "submit"}, jobVerbs()), "print the outcome as JSON",
 			boolean(&c.JSON)},
 		{"progress", "", "auto", []string{"run", "verify", "submit"}, "how progress is shown; auto: a bar on a terminal, plain lines elsewhere",
 			name(&c.Progress, "auto", "bar", "plain", "none")},

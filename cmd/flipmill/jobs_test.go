@@ -1,0 +1,262 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flipmill/flipmill/pkg/puzzle"
+	"github.com/flipmill/flipmill/pkg/queue"
+	"github.com/flipmill/flipmill/pkg/wire"
+)
+
+// ask runs a verb that ends with a code, and reads its JSON.
+func ask[T any](c *cluster, want code, verb string, args ...string) (answer T) {
+	c.t.Helper()
+	p := c.start(verb, append(args, "--json")...)
+	if got := p.exit(); got != int(want) {
+		c.t.Fatalf("%s ends with %d, want %d:\n%s%s", p.name, got, want, &p.out, p.log())
+	}
+	if err := json.Unmarshal([]byte(p.out.String()), &answer); err != nil {
+		c.t.Fatalf("%s says %q: %v", p.name, &p.out, err)
+	}
+	return answer
+}
+
+// exits runs a verb that must end with a code and say something.
+func (c *cluster) exits(want code, text, verb string, args ...string) {
+	c.t.Helper()
+	p := c.start(verb, args...)
+	if got := p.exit(); got != int(want) || !strings.Contains(p.out.String()+p.log(), text) {
+		c.t.Errorf("%s ends with %d, want %d and %q:\n%s%s", p.name, got, want, text, &p.out, p.log())
+	}
+}
+
+// until asks why a job waits until the answer is as wanted.
+func (c *cluster) until(what string, wanted func(*explanation) bool) *explanation {
+	c.t.Helper()
+	for late := time.Now().Add(processPatience); ; {
+		e := ask[*explanation](c, exitOK, "why", "boards")
+		if wanted(e) {
+			return e
+		}
+		if time.Now().After(late) {
+			c.t.Fatalf("never %s: %+v with %+v", what, e.view, e.Places)
+		}
+	}
+}
+
+func (e *explanation) where(where string) (n int) {
+	for _, p := range e.Places {
+		if p.Where == where {
+			n++
+		}
+	}
+	return n
+}
+
+// TestJobVerbs follows one job through its life, with the roles coming one after
+// the other, and asks all the time.
+func TestJobVerbs(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil)
+	want := calm(t, c.dir)
+	c.run("setup")
+	for _, verb := range []string{"status", "watch", "wait", "why", "pause", "resume", "cancel"} {
+		c.exits(exitNotFound, "not found", verb, "boards")
+	}
+	c.exits(exitUsage, "job id", "status", "Boards")
+	if all := ask[[]view](c, exitOK, "list"); len(all) != 0 {
+		t.Errorf("jobs of an empty server: %+v", all)
+	}
+
+	submit := c.start("submit", append(smallJob, "--wait")...)
+	submit.await("waiting for an aggregator", 1)
+	v := ask[view](c, exitOK, "status", "boards")
+	if v.State != "open" || v.Heard != nil || v.Percent != nil || v.Records != nil || v.Drives != 1 {
+		t.Errorf("before there is an aggregator: %+v", v)
+	}
+	c.exits(exitOK, "no aggregator has taken the job up", "status", "boards")
+
+	aggregator := c.start("aggregator", "-o", "far")
+	e := c.until("queued", func(e *explanation) bool { return e.where(queue.Queued) == 4 }) // a window of 2 parts
+	if s := e.Slowest; s == nil || s.Where != queue.Queued || s.Lane != "normal" || len(e.Places) != 4 {
+		t.Errorf("without workers it waits for %+v of %+v", s, e.Places)
+	}
+	c.exits(exitTimeout, "is open after 100ms", "wait", "boards", "--timeout", "100ms")
+
+	// Pause: what is queued is finished, nothing more is handed over.
+	v = ask[view](c, exitOK, "pause", "boards")
+	if v.State != "paused" {
+		t.Errorf("after pause: %+v", v)
+	}
+	c.start("worker", "--workers", "2")
+	c.until("finished what was queued", func(e *explanation) bool { return e.Parts == 2 })
+	aggregator.await("part committed", 2)
+	e = c.until("rested", func(e *explanation) bool { return e.Committed.Chunks == 4 })
+	if e.State != "paused" || len(e.Places) != 0 || e.Received != e.Committed {
+		t.Errorf("a paused job: %+v with %+v", e.view, e.Places)
+	}
+
+	watch := c.start("watch", "boards", "--json")
+	ask[view](c, exitOK, "resume", "boards")
+	done := ask[view](c, exitOK, "wait", "boards", "--timeout", "2m")
+	records := int64(12*65_536 - 1000)
+	if done.State != "done" || *done.Percent != 100 || *done.Records != records || done.Committed != (count{12, records}) || done.Received != done.Committed || done.Silent != nil {
+		t.Errorf("at the end: %+v", done)
+	}
+	submit.succeed()
+	watch.succeed()
+	checkWatched(t, watch.out.String())
+
+	// All say the same.
+	status, all := ask[view](c, exitOK, "status", "boards"), ask[[]view](c, exitOK, "list")
+	text := func(v view) string { data, _ := json.Marshal(v); return string(data) }
+	if len(all) != 1 || text(all[0]) != text(done) || text(status) != text(done) || text(ask[*explanation](c, exitOK, "why", "boards").view) != text(done) {
+		t.Errorf("status %s, list %+v, wait %s", text(status), all, text(done))
+	}
+	for _, verb := range []string{"pause", "resume", "cancel"} {
+		c.exits(exitError, "has ended", verb, "boards")
+	}
+	c.exits(exitOK, "100.0%", "watch", "boards")
+	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
+}
+
+// checkWatched checks that progress never falls, and is complete only at the end.
+func checkWatched(t *testing.T, out string) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	var last view
+	for i, line := range lines {
+		var v view
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			t.Fatal(err)
+		}
+		if v.Received.Records < last.Received.Records || v.Committed.Records < last.Committed.Records || v.Committed.Records > v.Received.Records ||
+			last.Percent != nil && *v.Percent < *last.Percent || v.Percent != nil && (*v.Percent == 100) != (i == len(lines)-1) {
+			t.Errorf("from %+v to %+v", last, v)
+		}
+		last = v
+	}
+	if last.State != "done" || len(lines) < 3 {
+		t.Errorf("watch ends with %+v after %d lines", last, len(lines))
+	}
+}
+
+// TestCancelledJob: whoever works for it ends, its messages are gone, and what
+// is left of its dataset does not look like a whole one.
+func TestCancelledJob(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil)
+	writeSmallBoards(t, filepath.Join(c.dir, "boards.txt"), 12)
+	submit := c.start("submit", append(smallJob, "--wait")...)
+	c.start("aggregator", "-o", "far").await("job taken up", 1)
+	worker := c.start("worker", "--workers", "1")
+	c.until("under way", func(e *explanation) bool { return e.Parts > 0 })
+	worker.kill()
+	wait, watch := c.start("wait", "boards"), c.start("watch", "boards")
+	ask[view](c, exitOK, "cancel", "boards")
+	for _, p := range []*process{submit, wait, watch} {
+		if code := p.exit(); code != int(exitJobFailed) {
+			t.Errorf("%s ends with %d:\n%s", p.name, code, p.log())
+		}
+	}
+	if v := ask[view](c, exitOK, "status", "boards"); v.State != "cancelled" {
+		t.Errorf("after cancel: %+v", v)
+	}
+	c.start("worker") // what there is of the job, it drops
+	dir := filepath.Join(c.dir, "far", "job=boards")
+	files := hashes(t, dir)
+	for name, wanted := range map[string]bool{"_CANCELLED": true, "_SUCCESS": false, "manifest.json": false, "results/part-00000.parquet": true} {
+		if _, there := files[name]; there != wanted {
+			t.Errorf("%s is there: %v", name, there)
+		}
+	}
+	if out, err := command(t, c.dir, "verify", dir).CombinedOutput(); err == nil || !strings.Contains(string(out), "manifest.json") {
+		t.Errorf("verify: %v\n%s", err, out)
+	}
+	c.exits(exitJobFailed, "cancelled", "submit", smallJob...)
+	c.exits(exitError, "it is cancelled", "resume", "boards")
+
+	// The next job is as any other.
+	c.run("submit", append(smallJob, "--wait", "--job", "second", "--lane", "high")...)
+	flipmill(t, c.dir, "verify", "far/job=second")
+	if _, err := os.Stat(filepath.Join(dir, "_SUCCESS")); !os.IsNotExist(err) {
+		t.Errorf("a cancelled job is finished: %v", err)
+	}
+}
+
+// What is said of a job follows from its records alone.
+func TestView(t *testing.T) {
+	heard := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	job := func(totals *wire.Totals) *wire.Job {
+		return &wire.Job{ID: "j", Spec: puzzle.Spec{PartChunks: 2}, Totals: totals}
+	}
+	ledger := func(state wire.State, records int64) *wire.Ledger {
+		return &wire.Ledger{State: state, Received: wire.Count{Records: records}}
+	}
+	sealed := &wire.Totals{Records: 3000, Chunks: 3}
+	for name, test := range map[string]struct {
+		standing queue.Standing
+		after    time.Duration
+		want     string
+	}{
+		"new":      {queue.Standing{Job: job(nil)}, 0, "j  open  -  0 of - records received, 0 committed in 0 parts; no aggregator has taken the job up"},
+		"unsealed": {queue.Standing{Job: job(nil), Ledger: ledger(wire.Open, 2000), Heard: heard}, time.Second, "j  open  -  2,000 of - records received, 0 committed in 0 parts"},
+		"sealed":   {queue.Standing{Job: job(sealed), Ledger: ledger(wire.Open, 2000), Heard: heard}, time.Second, "j  open  66.6%  2,000 of 3,000 records received, 0 committed in 0 parts"},
+		"last part": {queue.Standing{Job: job(sealed), Ledger: ledger(wire.Open, 3000), Heard: heard}, -time.Hour, // a clock that is behind
+			"j  open  99.9%  3,000 of 3,000 records received, 0 committed in 0 parts"},
+		"silent": {queue.Standing{Job: job(sealed), Ledger: ledger(wire.Open, 0), Heard: heard}, 75 * time.Second,
+			"j  open  0.0%  0 of 3,000 records received, 0 committed in 0 parts; no aggregator has been heard of for 75 s"},
+		"empty": {queue.Standing{Job: job(&wire.Totals{}), Ledger: ledger(wire.Open, 0), Heard: heard}, 0, "j  open  0.0%  0 of 0 records received, 0 committed in 0 parts"},
+		"done":  {queue.Standing{Job: job(&wire.Totals{}), Ledger: ledger(wire.Done, 0), Heard: heard}, time.Hour, "j  done  100.0%  0 of 0 records received, 0 committed in 0 parts"},
+		"failed": {queue.Standing{Job: job(nil), Ledger: &wire.Ledger{State: wire.Failed, Reason: "a bug"}, Heard: heard}, time.Hour,
+			"j  failed  -  0 of - records received, 0 committed in 0 parts; a bug"},
+	} {
+		if got := newView(&test.standing, heard.Add(test.after)).line(); got != test.want {
+			t.Errorf("%s: got  %s\nwant %s", name, got, test.want)
+		}
+	}
+}
+
+// Every chunk of an open part is somewhere, and the one that holds the job up is
+// named.
+func TestExplanation(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	ago := func(seconds int) time.Time { return now.Add(-time.Duration(seconds) * time.Second) }
+	s := &queue.Standing{
+		Job:    &wire.Job{ID: "j", Spec: puzzle.Spec{PartChunks: 2}},
+		Ledger: &wire.Ledger{State: wire.Open, Parts: []wire.Part{{Number: 0}, {Number: 2}}},
+	}
+	places := map[int64]queue.Place{
+		1: {Where: queue.Solved, Since: ago(90)}, // committed, and not purged yet
+		2: {Where: queue.Solved, Since: ago(80)},
+		3: {Where: queue.Taken, Lane: queue.Low, Since: ago(70)},
+		6: {Where: queue.Queued, Lane: queue.Low, Since: ago(60)},
+	}
+	e := newExplanation(s, places, now)
+	want := []chunkPlace{{2, 1, "solved", "", 80}, {3, 1, "taken", "low", 70}, {6, 3, "queued", "low", 60}}
+	if !slices.Equal(e.Places, want) || *e.Slowest != want[1] {
+		t.Errorf("got %+v, slowest %+v", e.Places, e.Slowest)
+	}
+	s.Job.Totals = &wire.Totals{Records: 8, Chunks: 8}
+	e = newExplanation(s, places, now)
+	want = append(want, chunkPlace{7, 3, missing, "", 0})
+	if !slices.Equal(e.Places, want) || *e.Slowest != want[3] {
+		t.Errorf("sealed: got %+v, slowest %+v", e.Places, e.Slowest)
+	}
+	text := e.text()
+	for _, line := range []string{"4 chunks of open parts: 1 missing, 1 queued, 1 solved, 1 taken\n", "slowest: chunk 7 of part 3, missing for 0 s\n", "\n3      1     taken    70       low\n"} {
+		if !strings.Contains(text, line) {
+			t.Errorf("no %q in\n%s", line, text)
+		}
+	}
+	s.Ledger.State = wire.Done
+	if e := newExplanation(s, places, now); len(e.Places) > 0 || e.Slowest != nil {
+		t.Errorf("done: %+v", e)
+	}
+}
