@@ -58,7 +58,7 @@ type Options struct {
 // Record is a board or a reject. Its Board and Reject.Raw use memory that the
 // next call of Next with the same Record takes back.
 type Record struct {
-	Source string        // name of the file as given; "-" is standard input
+	Source string        // name of the file, see Source.Name; "-" is standard input
 	Line   int64         // 1-based line where the record starts
 	Board  puzzle.Run    // one board, unless Rejected
 	Reject puzzle.Reject // why there is no board, if Rejected; the Index is left to the caller

@@ -10,6 +10,7 @@ import (
 	"hash"
 	"io"
 	"os"
+	"strings"
 	"sync/atomic"
 
 	"github.com/klauspost/compress/gzip"
@@ -21,7 +22,7 @@ const Stdin = "-"
 
 // Source is one file of a corpus, as stored.
 type Source struct {
-	Name   string // as given
+	Name   string // as given; bytes that are not UTF-8 are U+FFFD, as in every text of a dataset
 	Bytes  int64
 	SHA256 string // hexadecimal
 }
@@ -29,7 +30,7 @@ type Source struct {
 // Sum returns the SHA-256 of a corpus in hexadecimal: that of the text
 // "<sha256>  <name>\n" for every source in order, which is what
 // `sha256sum FILES | sha256sum` prints (but for names with a backslash or a
-// line break, which sha256sum escapes).
+// line break, which sha256sum escapes, and names that are not UTF-8).
 func Sum(sources []Source) string {
 	h := sha256.New()
 	for _, s := range sources {
@@ -121,7 +122,8 @@ type source struct {
 }
 
 func openRaw(path string, stdin io.Reader, read *atomic.Int64) (*source, error) {
-	s := &source{name: path, file: stdin, read: read, hash: sha256.New()}
+	name := strings.ToValidUTF8(path, "\uFFFD")
+	s := &source{name: name, file: stdin, read: read, hash: sha256.New()}
 	if path == Stdin {
 		return s, nil
 	}

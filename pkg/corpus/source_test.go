@@ -165,6 +165,23 @@ func TestSources(t *testing.T) {
 	}
 }
 
+// TestNameNotUTF8: what a file is called has to fit into a dataset's text.
+func TestNameNotUTF8(t *testing.T) {
+	path := writeFile(t, "a\xff\xfeb", "01/10\n")
+	want := strings.ReplaceAll(path, "\xff\xfe", "\uFFFD")
+	c, err := corpus.Open([]string{path}, corpus.Options{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rec corpus.Record
+	if err := c.Next(&rec); err != nil || rec.Source != want {
+		t.Errorf("record of %q, %v", rec.Source, err)
+	}
+	if err := c.Next(&rec); err != io.EOF || c.Sources()[0].Name != want {
+		t.Errorf("sources %v, %v", c.Sources(), err)
+	}
+}
+
 func TestStdin(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
