@@ -117,6 +117,7 @@ type source struct {
 	closers []func() error
 	read    *atomic.Int64 // of the whole corpus
 	bytes   int64
+	size    int64 // of a file when it was opened; 0 where it does not say
 	hash    hash.Hash
 	text    io.Reader
 }
@@ -132,6 +133,13 @@ func openRaw(path string, stdin io.Reader, read *atomic.Int64) (*source, error) 
 		return nil, err
 	}
 	s.file, s.closers = f, append(s.closers, f.Close)
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	if info.Mode().IsRegular() {
+		s.size = info.Size()
+	}
 	return s, nil
 }
 
@@ -192,6 +200,10 @@ func (s *source) decompress() error {
 func (s *source) finish() (Source, error) {
 	if _, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, s, make([]byte, 64<<10)); err != nil {
 		return Source{}, errors.Join(fmt.Errorf("read %s: %w", s.name, err), s.close())
+	}
+	if s.size != 0 && s.bytes != s.size {
+		err := fmt.Errorf("read %s: it changed meanwhile: it had %d bytes when it was opened, and %d were read", s.name, s.size, s.bytes)
+		return Source{}, errors.Join(err, s.close())
 	}
 	return Source{Name: s.name, Bytes: s.bytes, SHA256: hex.EncodeToString(s.hash.Sum(nil))}, s.close()
 }

@@ -182,6 +182,32 @@ func TestNameNotUTF8(t *testing.T) {
 	}
 }
 
+// TestChangedMeanwhile: a file that shrinks or grows while it is read is an
+// error, not a corpus of what happened to be there.
+func TestChangedMeanwhile(t *testing.T) {
+	const boards = 1 << 18 // much more than is read ahead
+	for name, change := range map[string]func(path string) error{
+		"cut":    func(path string) error { return os.Truncate(path, boards*3) },
+		"longer": func(path string) error { return os.WriteFile(path, []byte(strings.Repeat("11/11\n", boards+1)), 0) },
+	} {
+		path := writeFile(t, "boards", strings.Repeat("01/10\n", boards))
+		c, err := corpus.Open([]string{path}, corpus.Options{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := change(path); err != nil {
+			t.Fatal(err)
+		}
+		var rec corpus.Record
+		for err == nil {
+			err = c.Next(&rec)
+		}
+		if !strings.Contains(err.Error(), path+": it changed meanwhile") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestStdin(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
