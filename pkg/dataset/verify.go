@@ -162,7 +162,11 @@ func (v *verifier) checkForm() error {
 // checkManifest checks the manifest against itself.
 func (v *verifier) checkManifest() {
 	m := v.manifest
-	if name := filepath.Base(filepath.Clean(v.path)); name != "job="+m.Job {
+	path, err := filepath.Abs(v.path) // "." has a name, too
+	if err != nil {
+		path = v.path
+	}
+	if name := filepath.Base(path); name != "job="+m.Job {
 		v.problem(manifestName, "it is of job %s, the folder is %s", m.Job, name)
 	}
 	var chunks, records int64

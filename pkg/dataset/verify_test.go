@@ -305,6 +305,14 @@ func misplace(a *puzzle.Answers, i int) {
 	a.MinMoves[i] += int32(bits.OnesCount16(a.Solutions.Masks[i]) - before)
 }
 
+// TestVerifyHere verifies the folder that one stands in.
+func TestVerifyHere(t *testing.T) {
+	t.Chdir(smallCorpus(t, testSpec(t, "plus", puzzle.Either)).write(t, t.TempDir()))
+	if found := problems(t, "."); len(found) > 0 {
+		t.Errorf("got %q", found)
+	}
+}
+
 func TestVerifyUnfinished(t *testing.T) {
 	if _, err := dataset.Verify(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
