@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -60,7 +61,11 @@ func Verify(path string) (*Report, error) {
 	v := &verifier{path: path, report: &Report{Checked: []string{}, Skipped: []string{}, Problems: []Problem{}}}
 	m, err := ReadManifest(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		if _, err := os.Stat(filepath.Join(path, successName)); err == nil {
+			v.problem(manifestName, "missing: %s says that the dataset is finished", successName)
+			return v.report, nil
+		}
+		return nil, noDataset(path, err)
 	}
 	if err == nil {
 		v.spec, err = m.Spec.ParseSpec()
@@ -77,6 +82,20 @@ func Verify(path string) (*Report, error) {
 		return nil, fmt.Errorf("verify %s: %w", path, err)
 	}
 	return v.report, nil
+}
+
+// noDataset says what path may be instead of a finished dataset.
+func noDataset(path string, err error) error {
+	entries, readErr := os.ReadDir(path)
+	if readErr != nil {
+		return err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "job=") {
+			return fmt.Errorf("%w; datasets are the folders in %s, such as %s", err, path, filepath.Join(path, e.Name()))
+		}
+	}
+	return fmt.Errorf("%w; if %s is a dataset, it is not finished", err, path)
 }
 
 // verifier holds one verification.

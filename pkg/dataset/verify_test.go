@@ -106,6 +106,8 @@ var damages = []struct {
 	}, []string{"results/x.parquet: not in the manifest"}},
 	{"remove statistics", func(t *testing.T, path string) { remove(t, path, "stats/stats.parquet") },
 		[]string{"stats/stats.parquet: missing: there is no such file"}},
+	{"remove manifest", func(t *testing.T, path string) { remove(t, path, "manifest.json") },
+		[]string{"manifest.json: missing: _SUCCESS says that the dataset is finished"}},
 	{"remove _SUCCESS", func(t *testing.T, path string) { remove(t, path, "_SUCCESS") },
 		[]string{"_SUCCESS: missing"}},
 	{"write into _SUCCESS", func(t *testing.T, path string) {
@@ -310,6 +312,19 @@ func TestVerifyHere(t *testing.T) {
 	t.Chdir(smallCorpus(t, testSpec(t, "plus", puzzle.Either)).write(t, t.TempDir()))
 	if found := problems(t, "."); len(found) > 0 {
 		t.Errorf("got %q", found)
+	}
+}
+
+// TestVerifyElsewhere: the error says what the folder may be instead.
+func TestVerifyElsewhere(t *testing.T) {
+	path := smallCorpus(t, testSpec(t, "plus", puzzle.Either)).write(t, t.TempDir())
+	if _, err := dataset.Verify(filepath.Dir(path)); !errors.Is(err, fs.ErrNotExist) || !strings.HasSuffix(err.Error(), "such as "+path) {
+		t.Errorf("the folder above: %v", err)
+	}
+	remove(t, path, "_SUCCESS")
+	remove(t, path, "manifest.json")
+	if _, err := dataset.Verify(path); !errors.Is(err, fs.ErrNotExist) || !strings.HasSuffix(err.Error(), "it is not finished") {
+		t.Errorf("without manifest: %v", err)
 	}
 }
 
