@@ -54,5 +54,14 @@ func printReport(w io.Writer, report *dataset.Report, asJSON bool) error {
 			return err
 		}
 	}
-	return nil
+	for _, s := range report.Skipped {
+		if _, err := fmt.Fprintln(w, "not checked:", s); err != nil {
+			return err
+		}
+	}
+	if !report.OK() {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "%s records, each of them exactly one row: nothing is missing, doubled or altered\n", thousands(report.Records))
+	return err
 }
