@@ -46,12 +46,12 @@ are solved, and the exit code is 1.`,
 }
 
 func solve(c *config.Config, paths []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
-	puzzles, err := corpus.Open(paths, corpusOptions(c), stdin)
+	out := bufio.NewWriter(stdout)
+	puzzles, err := corpus.Open(paths, corpusOptions(c), flushing{stdin, out})
 	if err != nil {
 		return err
 	}
 	defer puzzles.Close()
-	out := bufio.NewWriter(stdout)
 	defer func() { err = errors.Join(err, out.Flush()) }()
 
 	var (
@@ -91,6 +91,18 @@ func solve(c *config.Config, paths []string, stdin io.Reader, stdout, stderr io.
 			return fmt.Errorf("write the answer: %w", err)
 		}
 	}
+}
+
+// flushing is a Reader before whose reads, which may wait for somebody, all
+// answers are written.
+type flushing struct {
+	io.Reader
+	out *bufio.Writer
+}
+
+func (f flushing) Read(p []byte) (int, error) {
+	_ = f.out.Flush() // the writer keeps its error for the next answer
+	return f.Reader.Read(p)
 }
 
 // answerOutput chooses how answers are printed.
