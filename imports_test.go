@@ -44,8 +44,8 @@ func arrows() map[string]arrow {
 
 		"cmd/flipmill": {
 			imports: "producer worker aggregator pkg/puzzle pkg/solver pkg/tally pkg/corpus pkg/config pkg/daemon pkg/wire pkg/dataset pkg/queue " +
-				sync + " github.com/spf13/cobra github.com/schollz/progressbar/v3 golang.org/x/term",
-			tests: "github.com/rogpeppe/go-internal github.com/nats-io " + duckdb, // the real broker, as a process
+				sync + " " + prometheus + " github.com/spf13/cobra github.com/schollz/progressbar/v3 golang.org/x/term",
+			tests: "github.com/rogpeppe/go-internal github.com/nats-io github.com/prometheus/common " + duckdb, // the real broker, as a process
 		},
 		"deployments/image": {},
 	}

@@ -41,12 +41,14 @@ func aggregate(cmd *cobra.Command, c *config.Config) error {
 		return err
 	}
 	log := daemon.NewLogger(cmd.ErrOrStderr(), c.LogFormat, c.LogLevel)
-	s := &service{verb: "aggregator", c: c, log: log, run: func(drain, _ context.Context, conn *queue.Conn) error {
+	m := newMonitor(standstill)
+	counts := aggregator.NewMetrics(m.registry)
+	s := &service{verb: "aggregator", c: c, log: log, seen: m, run: func(drain, _ context.Context, conn *queue.Conn) error {
 		if err := conn.Ensure(drain, queue.Limits{}); err != nil {
 			return err
 		}
 		log.Info("aggregator started", "output", c.Output)
-		return aggregator.Run(drain, conn, aggregator.Options{Output: c.Output, Alone: true, Memory: int64(c.Memory), Log: log})
+		return aggregator.Run(drain, conn, aggregator.Options{Output: c.Output, Alone: true, Memory: int64(c.Memory), Turned: m.works, Metrics: counts, Log: log})
 	}}
 	return errors.Join(s.serve(cmd), unlock())
 }

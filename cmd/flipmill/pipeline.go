@@ -31,6 +31,8 @@ type pipeline struct {
 	workers int
 	window  int
 	puzzles *corpus.Corpus
+	http    string // where seen is served; empty for nowhere
+	seen    *monitor
 	log     *slog.Logger
 }
 
@@ -62,6 +64,11 @@ func (p *pipeline) run(drain, abort context.Context, progress io.Writer, mode st
 	if err := conn.Setup(drain, queue.Limits{}); err != nil {
 		return err
 	}
+	unwatch, err := p.seen.serve(p.http, conn, p.log)
+	if err != nil {
+		return err
+	}
+	defer unwatch()
 	ended := make(chan error, 1)
 	go func() { ended <- p.roles(drain, conn, progress, mode) }()
 	select {
@@ -86,13 +93,18 @@ func (p *pipeline) roles(ctx context.Context, conn *queue.Conn, progress io.Writ
 		return aggregator.Run(ctx, conn, aggregator.Options{
 			Output:   p.output,
 			Received: func(_ string, received wire.Count) { m.solved.Store(received.Records) },
+			Turned:   p.seen.works,
+			Metrics:  aggregator.NewMetrics(p.seen.registry),
 			Log:      p.log,
 		})
 	})
-	group.Go(func() error { return worker.Run(ctx, ctx, conn, worker.Options{Slots: p.workers, Log: p.log}) })
+	group.Go(func() error {
+		return worker.Run(ctx, ctx, conn, worker.Options{Slots: p.workers, Metrics: worker.NewMetrics(p.seen.registry), Log: p.log})
+	})
 	group.Go(func() error {
 		err := producer.Run(ctx, conn, p.puzzles, producer.Options{
-			Job: p.job, Spec: p.spec, Window: p.window, Published: m.published.Store, Log: p.log,
+			Job: p.job, Spec: p.spec, Window: p.window, Published: m.published.Store,
+			Metrics: producer.NewMetrics(p.seen.registry), Log: p.log,
 		})
 		if err != nil {
 			return err

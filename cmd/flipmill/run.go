@@ -163,6 +163,8 @@ func (r *runner) solve(ctx context.Context) error {
 		workers: r.c.Workers,
 		window:  r.c.Window,
 		puzzles: puzzles,
+		http:    r.c.HTTP,
+		seen:    newMonitor(standstill),
 		log:     daemon.NewLogger(r.stderr, r.c.LogFormat, r.c.LogLevel),
 	}
 	if p.workers == 0 {

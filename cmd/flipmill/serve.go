@@ -19,6 +19,7 @@ type service struct {
 	verb string
 	c    *config.Config
 	log  *slog.Logger
+	seen *monitor
 	run  func(drain, abort context.Context, conn *queue.Conn) error
 }
 
@@ -32,6 +33,11 @@ func (s *service) serve(cmd *cobra.Command) error {
 		return err
 	}
 	defer conn.Close()
+	unwatch, err := s.seen.serve(s.c.HTTP, conn, s.log)
+	if err != nil {
+		return err
+	}
+	defer unwatch()
 	for {
 		ended := make(chan error, 1)
 		go func() { ended <- s.run(drain, abort, conn) }()
@@ -50,6 +56,7 @@ func (s *service) serve(cmd *cobra.Command) error {
 		// The streams are not there yet, or the broker has lost them. A new job
 		// will bring them.
 		s.log.Warn("waiting for the streams", "error", err)
+		s.seen.waits()
 		pause(drain, streamsPause)
 	}
 }

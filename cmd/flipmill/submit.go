@@ -45,7 +45,7 @@ that are committed are compared with the corpus, the others are handed over anew
 				return err
 			}
 			s := &submission{
-				c: c, job: jobOf(c, args), spec: spec, stderr: cmd.ErrOrStderr(),
+				c: c, job: jobOf(c, args), spec: spec, seen: newMonitor(0), stderr: cmd.ErrOrStderr(),
 				log: daemon.NewLogger(cmd.ErrOrStderr(), c.LogFormat, c.LogLevel),
 			}
 			outcome, err := s.run(cmd.Context(), args, cmd.InOrStdin())
@@ -67,6 +67,7 @@ type submission struct {
 	puzzles *corpus.Corpus
 	conn    *queue.Conn
 	meter   meter
+	seen    *monitor
 	stderr  io.Writer
 	log     *slog.Logger
 }
@@ -84,6 +85,11 @@ func (s *submission) run(ctx context.Context, paths []string, stdin io.Reader) (
 		return nil, err
 	}
 	defer s.conn.Close()
+	unwatch, err := s.seen.serve(s.c.HTTP, s.conn, s.log)
+	if err != nil {
+		return nil, err
+	}
+	defer unwatch()
 	ended := make(chan error, 1)
 	go func() { ended <- s.drive(drain) }()
 	select {
@@ -106,12 +112,14 @@ func (s *submission) drive(ctx context.Context) error {
 	if err := s.conn.Ensure(ctx, queue.Limits{}); err != nil {
 		return err
 	}
+	s.seen.works()
 	group, ctx := errgroup.WithContext(ctx)
 	driven, heard := make(chan struct{}), make(chan struct{})
 	group.Go(func() error {
 		defer close(driven)
 		err := producer.Run(ctx, s.conn, s.puzzles, producer.Options{
-			Job: s.job, Spec: s.spec, Window: s.c.Window, Lane: queue.Lane(s.c.Lane), Published: s.meter.published.Store, Log: s.log,
+			Job: s.job, Spec: s.spec, Window: s.c.Window, Lane: queue.Lane(s.c.Lane), Published: s.meter.published.Store,
+			Metrics: producer.NewMetrics(s.seen.registry), Log: s.log,
 		})
 		if err == nil && !s.c.Wait {
 			return errDone

@@ -11,13 +11,18 @@ import (
 // releaseVersion is set by the linker: -X main.releaseVersion=v1.2.3.
 var releaseVersion string
 
-// version returns the release, or what the build knows of its source.
+// release returns the release, or what the build knows of it.
+func release() string {
+	if info, ok := debug.ReadBuildInfo(); ok && releaseVersion == "" {
+		return info.Main.Version
+	}
+	return releaseVersion
+}
+
+// version returns the release and its source.
 func version() string {
-	name, commit := releaseVersion, ""
+	name, commit := release(), ""
 	if info, ok := debug.ReadBuildInfo(); ok {
-		if name == "" {
-			name = info.Main.Version
-		}
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
 				commit = " " + s.Value

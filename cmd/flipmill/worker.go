@@ -35,9 +35,11 @@ another worker has them after the server's --ack-wait.`,
 				return err
 			}
 			log := daemon.NewLogger(cmd.ErrOrStderr(), c.LogFormat, c.LogLevel)
-			s := &service{verb: "worker", c: c, log: log, run: func(drain, abort context.Context, conn *queue.Conn) error {
+			m := newMonitor(0) // a worker without tasks has nothing to say
+			counts := worker.NewMetrics(m.registry)
+			s := &service{verb: "worker", c: c, log: log, seen: m, run: func(drain, abort context.Context, conn *queue.Conn) error {
 				log.Info("worker started", "slots", slots(c))
-				return worker.Run(drain, abort, conn, worker.Options{Slots: slots(c), Child: child, Log: log})
+				return worker.Run(drain, abort, conn, worker.Options{Slots: slots(c), Child: child, Ready: m.works, Metrics: counts, Log: log})
 			}}
 			return s.serve(cmd)
 		},

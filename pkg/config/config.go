@@ -52,6 +52,7 @@ type Config struct {
 	StopTimeout time.Duration // 0: no limit
 	JSON        bool          //
 	Progress    string        //
+	HTTP        string        // empty: nowhere
 	LogLevel    slog.Level    //
 	LogFormat   string        //
 

@@ -64,7 +64,7 @@ func jobKeys(c *Config) []Key {
 	jobs := []string{"run", "submit"}
 	puzzles := []string{"run", "solve", "submit"}
 	return []Key{
-		{"output", "o", "out", []string{"run", "aggregator"}, "folder in which datasets are made",
+		{"output", "o", "out", []string{"run", "aggregator", "doctor"}, "folder in which datasets are made",
 			matching(&c.Output, "dir", "a folder", regexp.MustCompile(`.`))},
 		{"job", "", "", jobs, "the dataset's name: it is the folder job=NAME below the output; empty lets the verb choose",
 			optional(matching(&c.Job, "name", "a lower-case letter, then up to 62 lower-case letters, digits or hyphens", regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`)))},
@@ -105,8 +105,8 @@ func jobVerbs() []string {
 
 // brokerKeys are the keys of the verbs that share a broker.
 func brokerKeys(c *Config) []Key {
-	broker := slices.Concat([]string{"setup", "submit", "worker", "aggregator"}, jobVerbs())
-	setup := []string{"setup"}
+	broker := slices.Concat([]string{"setup", "submit", "worker", "aggregator", "doctor"}, jobVerbs())
+	setup := []string{"setup", "doctor"}
 	return []Key{
 		{"nats-url", "", "nats://127.0.0.1:4222", broker, "the broker, or several of its servers separated by commas; the variable " + natsURL + " is honoured too",
 			matching(&c.NATSURL, "url", "the address of a NATS server, such as nats://127.0.0.1:4222", regexp.MustCompile(`^\S+$`))},
@@ -156,10 +156,12 @@ func reportKeys(c *Config) []Key {
 		{"strict", "", "false", run, "end with exit code 5 when a record was rejected",
 			boolean(&c.Strict)},
 
-		{"json", "", "false", slices.Concat([]string{"run", "solve", "verify", "submit"}, jobVerbs()), "print the outcome as JSON",
+		{"json", "", "false", slices.Concat([]string{"run", "solve", "verify", "submit", "doctor"}, jobVerbs()), "print the outcome as JSON",
 			boolean(&c.JSON)},
 		{"progress", "", "auto", []string{"run", "verify", "submit"}, "how progress is shown; auto: a bar on a terminal, plain lines elsewhere",
 			name(&c.Progress, "auto", "bar", "plain", "none")},
+		{"http", "", "", []string{"run", "submit", "worker", "aggregator"}, "address at which /metrics, /livez and /readyz are served, such as :9464; without a host: the loopback; empty: nowhere",
+			optional(matching(&c.HTTP, "addr", "host:port or :port", regexp.MustCompile(`^\S*:[0-9]{1,5}$`)))},
 		{"log-level", "", "warn", nil, "least level of the messages on standard error",
 			choice(&c.LogLevel, []string{"debug", "info", "warn", "error"}, parseLevel)},
 		{"log-format", "", "text", nil, "how messages are written",
