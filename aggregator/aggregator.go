@@ -316,6 +316,10 @@ func (a *aggregator) advance(ctx context.Context, j *job, part int64) error {
 		if err == nil {
 			err = j.note(footer)
 		}
+		if errors.Is(err, errLost) {
+			a.log.Warn("results are lost; the same submit brings them again", "job", j.id, "part", part, "error", err)
+			return nil
+		}
 		if err != nil {
 			return a.waitOrFail(ctx, j, err)
 		}
@@ -334,6 +338,9 @@ func (a *aggregator) advance(ctx context.Context, j *job, part int64) error {
 	return nil
 }
 
+// errLost says that the log no longer has what it had.
+var errLost = errors.New("result lost")
+
 // commit stitches a full part. From here on it does not look at ctx, but where
 // results must be read again: a part is soon written, and half of one is waste.
 func (a *aggregator) commit(ctx context.Context, j *job, number int64) (dataset.Footer, error) {
@@ -349,7 +356,10 @@ func (a *aggregator) commit(ctx context.Context, j *job, number int64) (dataset.
 		h := j.chunks.at(chunk)
 		result := h.result
 		if result == nil {
-			if result, err = a.reread(ctx, h.seq); err != nil {
+			if result, err = a.reread(ctx, h.seq); errors.Is(err, queue.ErrNotFound) {
+				j.chunks.lose(chunk)
+				return dataset.Footer{}, fmt.Errorf("chunk %d: %w: %w", chunk, errLost, err)
+			} else if err != nil {
 				return dataset.Footer{}, fmt.Errorf("read chunk %d again: %w", chunk, err)
 			}
 		}

@@ -136,6 +136,15 @@ func (c *collector) forget(chunk int64) {
 	h.result = nil
 }
 
+// lose notes that the result of a chunk is not in the log any more: the chunk is
+// missing again.
+func (c *collector) lose(chunk int64) {
+	p, h := c.open[chunk/c.partChunks], c.at(chunk)
+	c.inMemory -= h.size()
+	c.count(p, -1, -h.records)
+	delete(p.chunks, chunk)
+}
+
 func (c *collector) count(p *openPart, chunks, records int64) {
 	delta := wire.Count{Chunks: chunks, Records: records}
 	p.count = sum(p.count, delta)
