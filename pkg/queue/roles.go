@@ -71,6 +71,12 @@ func (r Role) grants() []grant {
 			grant{api + "CONSUMER.MSG.NEXT." + resultsStream + ".*", ""},
 			grant{api + "STREAM.PURGE." + resultsStream, "remove what is committed or cancelled"},
 			grant{api + "STREAM.PURGE." + tasksStream, ""})
+	case Observer:
+		return append(look(),
+			grant{api + "STREAM.MSG.GET." + tasksStream, "find the tasks of a job"},
+			grant{api + "CONSUMER.CREATE." + resultsStream + ".>", "find its results"},
+			grant{api + "CONSUMER.DELETE." + resultsStream + ".*", ""},
+			grant{api + "CONSUMER.MSG.NEXT." + resultsStream + ".*", ""})
 	case Operator:
 		return append(look(),
 			grant{api + "STREAM.CREATE." + tasksStream, "set up"},

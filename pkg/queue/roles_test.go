@@ -168,6 +168,13 @@ func lookingDeeds() []deed {
 		{"watch the jobs", Roles(), func(ctx context.Context, c *Conn) error { return first(c.WatchJobs(ctx)) }},
 		{"watch a ledger", Roles(), func(ctx context.Context, c *Conn) error { return first(c.WatchLedger(ctx, "j")) }},
 		{"watch a job", Roles(), func(ctx context.Context, c *Conn) error { return first(c.WatchStanding(ctx, "j")) }},
+		{"find the chunks of a job", []Role{Observer}, func(ctx context.Context, c *Conn) error {
+			places, err := c.Locate(ctx, "j")
+			if err == nil && len(places) == 0 {
+				return errors.New("nothing is found")
+			}
+			return err
+		}},
 	}
 }
 
@@ -197,7 +204,7 @@ func workingDeeds(t *testing.T) []deed {
 			return d.DoubleAck(ctx)
 		}},
 		{"publish a result", []Role{Worker}, func(ctx context.Context, c *Conn) error { return c.PublishResult(ctx, one, []byte("result")) }},
-		{"follow the results", []Role{Aggregator}, func(ctx context.Context, c *Conn) error { return first(c.Results(ctx)) }},
+		{"follow the results", []Role{Aggregator, Observer}, func(ctx context.Context, c *Conn) error { return first(c.Results(ctx)) }},
 		{"read a result", []Role{Aggregator}, func(ctx context.Context, c *Conn) error {
 			s, err := c.stream(ctx, resultsStream)
 			if err != nil {
@@ -251,7 +258,7 @@ func forbiddenDeeds() []deed {
 		ask("$JS.API.STREAM.DELETE."+bucketStream, ""),
 		ask("$JS.API.STREAM.PURGE."+bucketStream, ""),
 		ask("$JS.API.STREAM.CREATE.OTHER", "{}"),
-		ask("$JS.API.STREAM.MSG.GET."+tasksStream, `{"seq":1}`),
+		ask("$JS.API.STREAM.MSG.GET."+resultsStream, `{"seq":1}`),
 		ask("$JS.API.STREAM.MSG.DELETE."+resultsStream, `{"seq":1}`),
 		ask("$JS.API.STREAM.SNAPSHOT."+tasksStream, "{}"),
 		ask("$JS.API.CONSUMER.DELETE."+tasksStream+"."+string(Normal), ""),
