@@ -43,6 +43,11 @@ type pipeline struct {
 // When drain ends, the roles put down what they hold; when abort ends, run
 // leaves without waiting for them.
 func (p *pipeline) run(drain, abort context.Context, progress io.Writer, mode string) (err error) {
+	defer func() {
+		if drain.Err() != nil { // whatever failed, this is why
+			err = context.Cause(drain)
+		}
+	}()
 	temp := filepath.Join(p.output, ".tmp")
 	store := filepath.Join(temp, p.job+".nats")
 	server, err := queue.StartServer(queue.ServerOptions{StoreDir: store, Fresh: true})
@@ -74,9 +79,6 @@ func (p *pipeline) run(drain, abort context.Context, progress io.Writer, mode st
 	select {
 	case err = <-ended:
 	case <-abort.Done():
-	}
-	if drain.Err() != nil {
-		return context.Cause(drain)
 	}
 	return err
 }

@@ -3,11 +3,14 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -17,6 +20,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/flipmill/flipmill/pkg/daemon"
+	"github.com/flipmill/flipmill/pkg/dataset"
+	"github.com/flipmill/flipmill/pkg/puzzle"
 )
 
 // command returns flipmill as a process of its own, working in dir.
@@ -178,6 +185,25 @@ func TestInterruptedRunIsFinishedByTheSameCommand(t *testing.T) {
 	}
 	flipmill(t, dir, args...)
 	wantSame(t, hashes(t, filepath.Join(dir, "rough")), want)
+}
+
+// TestRunInterruptedAsItStarts: the signal is the outcome, not what it made fail.
+func TestRunInterruptedAsItStarts(t *testing.T) {
+	t.Parallel()
+	signal := daemon.Signal(syscall.SIGINT)
+	stopped, stop := context.WithCancelCause(t.Context())
+	stop(signal)
+	output := t.TempDir()
+	dir, err := dataset.Open(output, "boards", puzzle.Spec{
+		Columns: dataset.Columns(), Cells: dataset.CellsText, Compression: "zstd", PartChunks: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pipeline{output: output, job: "boards", dir: dir, log: slog.New(slog.DiscardHandler)}
+	if err := p.run(stopped, t.Context(), io.Discard, "none"); !errors.Is(err, signal) {
+		t.Errorf("got %v, want %v", err, signal)
+	}
 }
 
 // TestUnfinishedJobRefusesAnotherCorpus changes the corpus of an interrupted run.
