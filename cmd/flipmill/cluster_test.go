@@ -4,8 +4,12 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // smallJob is the corpus of these tests: 6 parts of 2 chunks.
@@ -69,4 +73,128 @@ func TestLostStore(t *testing.T) {
 	}
 	c.run("submit", append(smallJob, "--wait")...)
 	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
+}
+
+// TestPurgedStreams removes the tasks and the results of a job, as an operator
+// may, while its submit has ended. The same submit finishes the job.
+func TestPurgedStreams(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil)
+	want := calm(t, c.dir)
+	aggregator := c.start("aggregator", "-o", "far", "--memory", "1MiB")
+	c.run("setup", "--ack-wait", "1s")
+	c.run("submit", append(smallJob, "--window", "6")...) // all of it, and nobody solves
+	first := c.start("worker", "--workers", "1")
+	aggregator.await("part committed", 1)
+	first.kill()
+	nc, err := nats.Connect(c.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"FLIPMILL_TASKS", "FLIPMILL_RESULTS"} {
+		stream, err := js.Stream(t.Context(), name)
+		if err == nil {
+			err = stream.Purge(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.start("worker", "--workers", "2")
+	c.run("submit", append(smallJob, "--wait")...)
+	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
+}
+
+// TestRollingRestart stops every service with SIGTERM in the middle of a job, one
+// after the other, again and again. Each puts down what it holds and ends well;
+// the broker's ack-wait is so long that a task which is not given back, or not
+// finished, would hold the job up beyond the patience of the test.
+func TestRollingRestart(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil)
+	want := calm(t, c.dir)
+	c.run("setup", "--ack-wait", "1h")
+	commands := [][]string{{"worker", "--workers", "1"}, {"aggregator", "-o", "far"}, {"worker", "--workers", "2"}}
+	services := make([]*process, len(commands))
+	for i, args := range commands {
+		services[i] = c.start(args[0], args[1:]...)
+	}
+	submit := c.start("submit", append(smallJob, "--wait")...)
+	for restarts, running := 0, true; running || restarts < len(services); restarts++ {
+		i := restarts % len(services)
+		services[i].await(" started", 1)
+		services[i].signal(syscall.SIGTERM)
+		services[i].succeed()
+		services[i] = c.start(commands[i][0], commands[i][1:]...)
+		select {
+		case <-submit.done:
+			running = false
+		default:
+		}
+	}
+	submit.succeed()
+	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
+}
+
+// TestInterruptedSubmit stops a submit by signal and kills the next: the third
+// finishes the job.
+func TestInterruptedSubmit(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil)
+	want := calm(t, c.dir)
+	aggregator := c.start("aggregator", "-o", "far")
+	c.start("worker", "--workers", "1")
+	for i, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		submit := c.start("submit", append(smallJob, "--window", "1", "--wait")...)
+		aggregator.await("part committed", i+1)
+		submit.signal(signal)
+		if code := submit.exit(); signal == syscall.SIGTERM && code != int(exitTerminated) {
+			t.Errorf("after SIGTERM submit ends with %d:\n%s", code, submit.log())
+		}
+	}
+	c.run("submit", append(smallJob, "--wait")...)
+	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
+}
+
+// TestWhoIsMissing: submit waits for an aggregator and says so, and a second
+// aggregator in the same folder is refused.
+func TestWhoIsMissing(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil)
+	want := calm(t, c.dir)
+	submit := c.start("submit", append(smallJob, "--wait")...)
+	submit.await("waiting for an aggregator to take up job boards", 1)
+	c.start("worker")
+	c.start("aggregator", "-o", "far").await("aggregator started", 1)
+	second := c.start("aggregator", "-o", "far")
+	if code := second.exit(); code != int(exitError) || !strings.Contains(second.log(), "another process holds the folder") {
+		t.Errorf("the second aggregator ends with %d:\n%s", code, second.log())
+	}
+	submit.succeed()
+	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
+}
+
+// TestBrokerSaysNo: nobody there, and somebody who does not know us.
+func TestBrokerSaysNo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeSmallBoards(t, filepath.Join(dir, "boards.txt"), 1)
+	broker := start(t, nil, dir, "nats-server", "-a", "127.0.0.1", "-p", "-1", "--auth", "secret")
+	port := listening.FindStringSubmatch(broker.await("Listening for client connections", 1))[1]
+	for url, want := range map[string]string{
+		"nats://127.0.0.1:1":       "broker unreachable",
+		"nats://127.0.0.1:" + port: "permission denied by the broker",
+	} {
+		for _, verb := range [][]string{{"setup"}, {"worker"}, {"aggregator"}, append([]string{"submit"}, smallJob...)} {
+			p := start(t, nil, dir, "flipmill", append(verb, "--nats-url", url)...)
+			if code := p.exit(); code != int(exitBroker) || !strings.Contains(p.log(), want) || !strings.Contains(p.log(), url) {
+				t.Errorf("%v ends with %d, want %d and %q:\n%s", verb, code, exitBroker, want, p.log())
+			}
+		}
+	}
 }
