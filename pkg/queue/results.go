@@ -33,6 +33,7 @@ func (r *Result) Parse() (*wire.Result, error) {
 // error, that of ctx included.
 func (c *Conn) Results(ctx context.Context) iter.Seq2[*Result, error] {
 	return func(yield func(*Result, error) bool) {
+		c.warnDrift(ctx, resultsStream)
 		for m, err := range c.follow(ctx, resultsStream, jetstream.OrderedConsumerConfig{}) {
 			if err != nil {
 				yield(nil, fmt.Errorf("follow results: %w", err))

@@ -33,10 +33,13 @@ type grant struct{ subject, why string }
 // ADR-31).
 const api = "$JS.API."
 
+// userInfo is asked for what the broker knows of the asker.
+const userInfo = "$SYS.REQ.USER.INFO"
+
 // look is what every role may ask: how things are, and what the records say.
 func look() []grant {
 	return []grant{
-		{"$SYS.REQ.USER.INFO", "which permissions these are"},
+		{userInfo, "which permissions these are"},
 		{api + "INFO", "limits of the account"},
 		{api + "STREAM.INFO." + tasksStream, "how the streams are"},
 		{api + "STREAM.INFO." + resultsStream, ""},

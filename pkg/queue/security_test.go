@@ -51,7 +51,7 @@ func (a *authority) issue(t testing.TB, name string, cert *x509.Certificate) (*x
 	ok(t, err)
 	cert.SerialNumber = big.NewInt(time.Now().UnixNano())
 	cert.Subject = pkix.Name{CommonName: name}
-	cert.NotBefore, cert.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	cert.NotBefore, cert.NotAfter = time.Now().Add(-time.Hour), time.Now().AddDate(0, 3, 0)
 	parent, signer := a.cert, a.key
 	if parent == nil {
 		parent, signer = cert, key

@@ -67,8 +67,10 @@ func (c *Conn) Tasks(ctx context.Context, lanes ...Lane) (*Tasks, error) {
 			return nil, fmt.Errorf("look up lane %s: %w", lane, err)
 		}
 		t.consumers = append(t.consumers, consumer)
+		c.warn("lane "+string(lane), laneDrift(consumer.CachedInfo().Config, laneConfig(lane, Limits{}.withDefaults())))
 		ackWait = consumer.CachedInfo().Config.AckWait
 	}
+	c.warnDrift(ctx, tasksStream, resultsStream)
 	t.ctx, t.stop = context.WithCancel(context.Background())
 	t.alive.open = make(map[*Delivery]struct{})
 	t.running.Go(func() { t.alive.run(t.ctx, ackWait/3) })

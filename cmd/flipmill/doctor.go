@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flipmill/flipmill/pkg/config"
+	"github.com/flipmill/flipmill/pkg/daemon"
+	"github.com/flipmill/flipmill/pkg/dataset"
+	"github.com/flipmill/flipmill/pkg/queue"
+)
+
+func newDoctor() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Find out what keeps flipmill from working with a NATS server",
+		Long: `Looks at the NATS server, and changes nothing there: version, encryption, for
+which role the permissions of these credentials are enough, clock, size of
+messages, JetStream, and whether streams, lanes and bucket are what flipmill
+setup with the same options would make. With --output it also tries a commit in
+that folder. For each finding it says what to do.
+
+It ends with 1 if there are findings, and with 4 if the server cannot be reached
+or denies a look.`,
+		Example: `  flipmill doctor
+  flipmill doctor --nats-url tls://broker:4222 --credentials worker.nk --json
+  flipmill doctor --output /data`,
+		Args: wantArgs(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := config.Load(cmd.Flags())
+			if err != nil {
+				return withCode(exitConfig, err)
+			}
+			findings := lookAtSecrets(c.Credentials, c.TLSKey)
+			ofBroker, broken := lookAtBroker(cmd.Context(), c, cmd.ErrOrStderr())
+			findings = append(findings, ofBroker...)
+			if c.Origin("output").Source != config.Default {
+				findings = append(findings, lookAtOutput(c.Output))
+			}
+			if err := printFindings(cmd.OutOrStdout(), findings, c.JSON); err != nil {
+				return fmt.Errorf("write the findings: %w", err)
+			}
+			if broken != nil {
+				return broken
+			}
+			return sumUp(findings)
+		},
+	}
+	config.Flags(cmd)
+	return cmd
+}
+
+// sumUp makes an error of the findings that are not OK.
+func sumUp(findings []queue.Finding) error {
+	bad := 0
+	for _, f := range findings {
+		if !f.OK {
+			bad++
+		}
+	}
+	switch bad {
+	case 0:
+		return nil
+	case 1:
+		return errors.New("1 finding")
+	}
+	return fmt.Errorf("%d findings", bad)
+}
+
+// lookAtBroker returns an error, too, if it could not look at all.
+func lookAtBroker(ctx context.Context, c *config.Config, stderr io.Writer) ([]queue.Finding, error) {
+	conn, err := connect(ctx, c, "doctor", daemon.NewLogger(stderr, c.LogFormat, c.LogLevel))
+	if err != nil {
+		advice := "start the server, or say with --nats-url where it is"
+		switch {
+		case errors.Is(err, queue.ErrDenied):
+			advice = "name a file of credentials that the server knows with --credentials"
+		case errors.Is(err, queue.ErrOptions):
+			advice = "change the options that say how to connect"
+		}
+		return []queue.Finding{{Check: "connect", Found: err.Error(), Advice: advice}}, err
+	}
+	defer conn.Close()
+	return conn.Examine(ctx, limits(c))
+}
+
+// lookAtSecrets looks for files with secrets that everybody on this host can read.
+func lookAtSecrets(files ...string) (findings []queue.Finding) {
+	for _, name := range files {
+		info, err := os.Stat(name)
+		if err != nil {
+			continue // none is named, or connecting tells
+		}
+		f := queue.Finding{Check: "secret", OK: true, Found: name + " is not for everybody"}
+		if info.Mode().Perm()&0o007 != 0 {
+			f = queue.Finding{Check: "secret", Found: name + " can be used by everybody on this host", Advice: "chmod o= " + name}
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+func lookAtOutput(folder string) queue.Finding {
+	free, err := dataset.Probe(folder)
+	if err != nil {
+		return queue.Finding{Check: "output", Found: fmt.Sprintf("%s: %v", folder, err),
+			Advice: "choose a folder that this user may write, on a file system with room, hard links and fsync"}
+	}
+	return queue.Finding{Check: "output", OK: true, Found: fmt.Sprintf("%s takes commits, %.1f GiB free", folder, float64(free)/(1<<30))}
+}
+
+func printFindings(w io.Writer, findings []queue.Finding, asJSON bool) error {
+	if asJSON {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		return enc.Encode(findings)
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, f := range findings {
+		mark := "ok"
+		if !f.OK {
+			mark = "BAD"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\n", mark, f.Check, f.Found)
+		if f.Advice != "" {
+			fmt.Fprintf(table, "\t\t-> %s\n", f.Advice)
+		}
+	}
+	return table.Flush()
+}
