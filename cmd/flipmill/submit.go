@@ -197,18 +197,15 @@ type submitted struct {
 }
 
 func (s *submission) outcome(ctx context.Context) (*submitted, error) {
-	job, err := s.conn.Job(ctx, s.job)
+	now, err := s.conn.Standing(ctx, s.job)
 	if err != nil {
 		return nil, err
 	}
-	if job.Totals == nil { // somebody has deleted the job and begun it again
+	totals := now.Job.Totals
+	if totals == nil || now.Ledger == nil { // somebody has deleted the job and begun it again
 		return nil, fmt.Errorf("job %s has lost its totals", s.job)
 	}
-	ledger, err := s.conn.Ledger(ctx, s.job)
-	if err != nil {
-		return nil, err
-	}
-	return &submitted{s.job, ledger.State.String(), job.Totals.Records, job.Totals.Chunks, ledger.Committed.Records}, nil
+	return &submitted{s.job, now.State(), totals.Records, totals.Chunks, now.Ledger.Committed.Records}, nil
 }
 
 // print writes the outcome for people, or as JSON.
