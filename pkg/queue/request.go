@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -107,6 +108,9 @@ func isTransient(err error) bool {
 			return true
 		}
 		return api.Code == statusUnavailable
+	}
+	if _, cut := errors.AsType[net.Error](err); cut {
+		return true // the connection broke while the request was written
 	}
 	for _, transient := range []error{
 		ErrUnreachable, context.Canceled, context.DeadlineExceeded, nats.ErrTimeout, // no answer, or the connection was lost
