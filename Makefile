@@ -33,7 +33,7 @@ help: ## list the targets
 build: ## the static binary, bin/flipmill
 	$(BUILD) -o bin/flipmill ./cmd/flipmill
 
-test: lint vuln unit single race fuzz bench-once ## everything that must pass before a commit
+test: lint vuln unit single race chaos fuzz bench-once ## everything that must pass before a commit
 
 test-all: test ## test, and every board of the small sizes
 	$(GO) test -count=1 -timeout=30m ./pkg/solver -all

@@ -161,6 +161,21 @@ func TestInterruptedSubmit(t *testing.T) {
 	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
 }
 
+// TestTwoSubmits drives one job twice at the same time: each chunk counts once,
+// and both come to the same end.
+func TestTwoSubmits(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil)
+	want := calm(t, c.dir)
+	c.start("aggregator", "-o", "far")
+	c.start("worker", "--workers", "2")
+	a := c.start("submit", append(smallJob, "--wait")...)
+	b := c.start("submit", append(smallJob, "--wait", "--window", "1")...)
+	a.succeed()
+	b.succeed()
+	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
+}
+
 // TestWhoIsMissing: submit waits for an aggregator and says so, and a second
 // aggregator in the same folder is refused.
 func TestWhoIsMissing(t *testing.T) {
