@@ -50,7 +50,7 @@ func (p *pipeline) run(drain, abort context.Context, progress io.Writer, mode st
 	}()
 	temp := filepath.Join(p.output, ".tmp")
 	store := filepath.Join(temp, p.job+".nats")
-	server, err := queue.StartServer(queue.ServerOptions{StoreDir: store, Fresh: true})
+	server, err := queue.StartServer(queue.ServerOptions{StoreDir: store, Fresh: true, Log: p.log})
 	if err != nil {
 		return err
 	}
@@ -66,8 +66,8 @@ func (p *pipeline) run(drain, abort context.Context, progress io.Writer, mode st
 		return err
 	}
 	defer conn.Close()
-	if err := conn.Setup(drain, queue.Limits{}); err != nil {
-		return err
+	if err := conn.Setup(drain, p.limits()); err != nil {
+		return fmt.Errorf("prepare the broker's store in %s: %w", store, err)
 	}
 	unwatch, err := p.seen.serve(p.http, conn, p.log)
 	if err != nil {
@@ -81,6 +81,13 @@ func (p *pipeline) run(drain, abort context.Context, progress io.Writer, mode st
 	case <-abort.Done():
 	}
 	return err
+}
+
+// limits says what the broker may keep: what can be on its way at once, at one
+// message a chunk. It reserves that on the disk, so it should not be more.
+func (p *pipeline) limits() queue.Limits {
+	window := int64(p.window) * int64(p.spec.PartChunks) << 20
+	return queue.Limits{TaskBytes: min(window, 256<<20), ResultBytes: min(window, 1<<30)}
 }
 
 // errDone stops the roles when the job has come to its end.

@@ -4,8 +4,8 @@
 // Terms. FLIPMILL_TASKS is a work queue: a task stays until a worker has settled
 // it. A lane is one of its three priorities, each with one consumer that all
 // workers share. FLIPMILL_RESULTS is a log: a result stays until its part is
-// purged. FLIPMILL_JOBS is a bucket with three records per job, the job itself,
-// its ledger and its control, each with one writer. Setup creates all of it.
+// purged. FLIPMILL_JOBS is a bucket with the records of each job: the job itself,
+// its ledger, its control, each with one writer, and the latest trouble. Setup creates all of it.
 //
 // A producer creates a job and publishes tasks. A worker takes them with
 // Tasks.Next, publishes results and settles the deliveries. An aggregator follows
@@ -176,7 +176,7 @@ func (c *Conn) natsOptions(ctx context.Context, o Options) ([]nats.Option, error
 		nats.ErrorHandler(c.asyncError),
 	}
 	if o.Server != nil {
-		options = append(options, nats.InProcessServer(o.Server.ns))
+		options = append(options, nats.InProcessServer(o.Server))
 	}
 	if o.Role != "" {
 		options = append(options, nats.CustomInboxPrefix(o.Role.inbox()))

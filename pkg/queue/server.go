@@ -1,13 +1,16 @@
 package queue
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -22,19 +25,27 @@ const startTimeout = time.Minute
 
 // ServerOptions says how to run a broker in this process.
 type ServerOptions struct {
-	StoreDir   string // where the streams are kept; created if need be, used by one process at a time
-	Listen     string // host:port for TCP clients; empty means none, port 0 any free one
-	MaxPayload int    // bytes of one message with its headers; 0 means 1 MiB, as a stock server has
-	Fresh      bool   // begin with an empty store, whatever an earlier process left there, and remove it at Close
-	SyncAlways bool   // sync every message to disk instead of once a second
+	StoreDir   string       // where the streams are kept; created if need be, used by one process at a time
+	Listen     string       // host:port for TCP clients; empty means none, port 0 any free one
+	MaxPayload int          // bytes of one message with its headers; 0 means 1 MiB, as a stock server has
+	Fresh      bool         // begin with an empty store, whatever an earlier process left there, and remove it at Close
+	SyncAlways bool         // sync every message to disk instead of once a second
+	Log        *slog.Logger // told when the disk is full; nil means no logs
 }
 
 // Server is a broker in this process. It listens on no port unless told to,
-// installs no signal handlers, and writes no logs.
+// installs no signal handlers, and writes no logs of its own. One without a port
+// survives a full disk.
 type Server struct {
-	ns     *server.Server
-	lock   *os.File
-	remove string // directory to remove at Close, if any
+	lock    *os.File
+	remove  string // directory to remove at Close, if any
+	stop    context.CancelFunc
+	healing sync.WaitGroup
+	trouble chan struct{} // full after an error of writing
+
+	mu   sync.Mutex
+	ns   *server.Server
+	down bool // until there is room on the disk
 }
 
 // StartServer starts a broker and waits until it can be connected to.
@@ -43,7 +54,17 @@ func StartServer(o ServerOptions) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start broker: %w", err)
 	}
-	return startServer(options, o.Fresh)
+	s, err := startServer(options, o.Fresh)
+	if err == nil && options.DontListen { // others have clients that find it by its port
+		log := o.Log
+		if log == nil {
+			log = slog.New(slog.DiscardHandler)
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		s.stop = stop
+		s.healing.Go(func() { s.heal(ctx, options, log) })
+	}
+	return s, err
 }
 
 func startServer(options *server.Options, fresh bool) (*Server, error) {
@@ -51,7 +72,7 @@ func startServer(options *server.Options, fresh bool) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start broker: %w", err)
 	}
-	s := &Server{lock: lock}
+	s := &Server{lock: lock, trouble: make(chan struct{}, 1), stop: func() {}}
 	if err := s.start(options, fresh); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("start broker: %w", err)
@@ -66,14 +87,8 @@ func (s *Server) start(options *server.Options, fresh bool) (err error) {
 			return fmt.Errorf("empty the store: %w", err)
 		}
 	}
-	if s.ns, err = server.NewServer(options); err != nil {
-		return err
-	}
-	s.ns.Start()
-	if !s.ns.ReadyForConnections(startTimeout) {
-		return fmt.Errorf("not ready after %s; is the store %s sound and the disk not full?", startTimeout, options.StoreDir)
-	}
-	return nil
+	s.ns, err = s.launch(options)
+	return err
 }
 
 func natsServerOptions(o ServerOptions) (*server.Options, error) {
@@ -165,6 +180,8 @@ func (s *Server) URL() string { return s.ns.ClientURL() }
 // Close stops the server and lets go of its store, of which a fresh one is
 // removed.
 func (s *Server) Close() {
+	s.stop()
+	s.healing.Wait()
 	if s.ns != nil {
 		s.ns.Shutdown()
 		s.ns.WaitForShutdown()
