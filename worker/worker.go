@@ -154,6 +154,7 @@ func (w *worker) handle(ctx context.Context, s *slot, d *queue.Delivery) error {
 		return errors.Join(err, d.NakWithDelay(retryDelay))
 	}
 	log.Warn("chunk put back", "delivered", d.Delivered, "error", err)
+	w.tell(ctx, d, err.Error())
 	return d.NakWithDelay(retryDelay)
 }
 
@@ -169,6 +170,9 @@ func (w *worker) process(ctx context.Context, s *slot, d *queue.Delivery) error 
 	}
 	if order == wire.Cancel {
 		return errCancelled
+	}
+	if d.Delivered > 1 {
+		w.tellAgain(ctx, d)
 	}
 	start := time.Now()
 	result, err := w.result(ctx, s, j, d)

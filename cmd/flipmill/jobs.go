@@ -74,6 +74,15 @@ type view struct {
 	Drives    uint32     `json:"drives"`
 	Heard     *time.Time `json:"heard"`          // when an aggregator last wrote the ledger
 	Silent    *float64   `json:"silent_seconds"` // since then, while the job is under way
+	Trouble   *trouble   `json:"trouble"`        // what went wrong last with a task, while the job is under way
+}
+
+// trouble is what a worker wrote down.
+type trouble struct {
+	Chunk     int64     `json:"chunk"`
+	Delivered int64     `json:"delivered"` // how often the task had been delivered by then
+	Message   string    `json:"message"`
+	At        time.Time `json:"at"`
 }
 
 type count struct {
@@ -99,6 +108,9 @@ func newView(s *queue.Standing, now time.Time) *view {
 			silent := max(0, now.Sub(heard).Seconds())
 			v.Silent = &silent
 		}
+	}
+	if t := s.Trouble; t != nil && !s.Ended() {
+		v.Trouble = &trouble{t.Chunk, t.Delivered, t.Message, s.Troubled.UTC()}
 	}
 	if percent, known := progress(s); known {
 		v.Percent = &percent
@@ -174,6 +186,11 @@ func (v *view) outcome() error {
 		err = fmt.Errorf("%w: %s", err, v.Reason)
 	}
 	return withCode(exitJobFailed, err)
+}
+
+// text is the trouble for people.
+func (t *trouble) text() string {
+	return fmt.Sprintf("chunk %d, at delivery %d, at %s: %s", t.Chunk, t.Delivered, t.At.Format(time.RFC3339), t.Message)
 }
 
 // print writes what a verb has found out, as text or, where that is wanted, as

@@ -255,8 +255,12 @@ func TestExplanation(t *testing.T) {
 			t.Errorf("no %q in\n%s", line, text)
 		}
 	}
+	s.Trouble, s.Troubled = &wire.Trouble{Chunk: 3, Delivered: 2, Message: "no answer"}, ago(5)
+	if got, want := newExplanation(s, places, now).text(), "\nlatest trouble: chunk 3, at delivery 2, at 2025-12-31T23:59:55Z: no answer\n"; !strings.Contains(got, want) {
+		t.Errorf("no %q in\n%s", want, got)
+	}
 	s.Ledger.State = wire.Done
-	if e := newExplanation(s, places, now); len(e.Places) > 0 || e.Slowest != nil {
+	if e := newExplanation(s, places, now); len(e.Places) > 0 || e.Slowest != nil || e.Trouble != nil {
 		t.Errorf("done: %+v", e)
 	}
 }

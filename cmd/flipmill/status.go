@@ -52,6 +52,9 @@ func (v *view) text() string {
 	row("committed", "%s records in %s chunks, %d parts", thousands(v.Committed.Records), thousands(v.Committed.Chunks), v.Parts)
 	row("drives", "%d", v.Drives)
 	row("aggregator", "%s", v.aggregator())
+	if v.Trouble != nil {
+		row("trouble", "%s", v.Trouble.text())
+	}
 	return b.String()
 }
 

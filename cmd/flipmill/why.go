@@ -27,7 +27,8 @@ func newWhy() *cobra.Command {
            flipmill submit again repairs
 
 and for how long it has been there. The oldest that is not solved is named: it
-is what holds the job up.`,
+is what holds the job up. The latest trouble with a task is shown: an error that
+made a worker put it back, or that it comes again because its worker died.`,
 		Example: `  flipmill why boards`,
 	}, func(ctx context.Context, v *jobVerb) error {
 		places, err := v.conn.Locate(ctx, v.id)
@@ -111,6 +112,9 @@ func slowest(places []chunkPlace) (oldest *chunkPlace) {
 func (e *explanation) text() string {
 	var b strings.Builder
 	fmt.Fprintln(&b, e.line())
+	if e.Trouble != nil {
+		fmt.Fprintln(&b, "latest trouble:", e.Trouble.text())
+	}
 	if len(e.Places) == 0 {
 		return b.String()
 	}

@@ -180,6 +180,7 @@ func (c *Conn) DeleteJob(ctx context.Context, id string) error {
 	err = errors.Join(
 		c.PurgeTasks(ctx, id),
 		c.PurgeResults(ctx, id),
+		c.do(ctx, func(ctx context.Context) error { return kv.Purge(ctx, id+troubleSuffix) }),
 		c.do(ctx, func(ctx context.Context) error { return kv.Purge(ctx, id+controlSuffix) }),
 		c.do(ctx, func(ctx context.Context) error { return kv.Purge(ctx, id+ledgerSuffix) }),
 		c.do(ctx, func(ctx context.Context) error { return kv.Purge(ctx, id) }),

@@ -64,7 +64,8 @@ func (r Role) grants() []grant {
 		return append(look(),
 			grant{api + "CONSUMER.MSG.NEXT." + tasksStream + ".*", "take tasks"},
 			grant{"$JS.ACK." + tasksStream + ".>", "settle them"},
-			grant{resultPrefix + ".*.*.*.*", "publish results"})
+			grant{resultPrefix + ".*.*.*.*", "publish results"},
+			grant{keyPrefix + "*" + troubleSuffix, "write down what went wrong with a task"})
 	case Aggregator:
 		return append(look(),
 			grant{keyPrefix + "*" + ledgerSuffix, "write ledgers"},

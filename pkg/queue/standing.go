@@ -17,17 +17,22 @@ import (
 // ErrEnded says that a job takes no more orders.
 var ErrEnded = errors.New("the job has ended")
 
-// controlSuffix makes the key of a job's control record, as ledgerSuffix does
-// that of its ledger.
-const controlSuffix = ".control"
+// What makes the keys of a job's control record and of its latest trouble, as
+// ledgerSuffix does that of its ledger.
+const (
+	controlSuffix = ".control"
+	troubleSuffix = ".trouble"
+)
 
-// Standing is what the broker knows of a job: its records, of which each has
-// one writer.
+// Standing is what the broker knows of a job: its records together.
 type Standing struct {
 	Job    *wire.Job
 	Ledger *wire.Ledger // nil before an aggregator has taken the job up
 	Heard  time.Time    // when the ledger was written, by the broker's clock; zero before
 	Order  wire.Order   // what people want
+
+	Trouble  *wire.Trouble // what went wrong last with a task; nil if nothing did
+	Troubled time.Time     // when, by the broker's clock; zero if nothing did
 }
 
 // State says where the job stands, in one word: open, paused, cancelling, done,
@@ -57,6 +62,9 @@ func (s *Standing) add(key string, data []byte, written time.Time) (err error) {
 		s.Heard = written
 	case controlSuffix:
 		s.Order, err = wire.ParseOrder(data)
+	case troubleSuffix:
+		s.Trouble, err = wire.ParseTrouble(data)
+		s.Troubled = written
 	}
 	if err != nil {
 		return fmt.Errorf("record %s: %w", key, err)
@@ -64,7 +72,9 @@ func (s *Standing) add(key string, data []byte, written time.Time) (err error) {
 	return nil
 }
 
-func standingKeys(id string) []string { return []string{id, id + ledgerSuffix, id + controlSuffix} }
+func standingKeys(id string) []string {
+	return []string{id, id + ledgerSuffix, id + controlSuffix, id + troubleSuffix}
+}
 
 // Standing returns where a job stands, or ErrNotFound.
 func (c *Conn) Standing(ctx context.Context, id string) (*Standing, error) {
@@ -250,6 +260,46 @@ func (c *Conn) putOrder(ctx context.Context, id string, order wire.Order) error 
 		}
 		return err
 	}
+}
+
+// PutTrouble writes down what went wrong with a task. It tries once: this is for
+// people, and nobody waits for it.
+func (c *Conn) PutTrouble(ctx context.Context, id string, trouble *wire.Trouble) error {
+	data, err := wire.AppendTrouble(nil, trouble)
+	if err == nil {
+		err = wire.ValidateJobID(id)
+	}
+	if err != nil {
+		return fmt.Errorf("write trouble of job %s: %w", id, err)
+	}
+	kv, err := c.jobs(ctx)
+	if err != nil {
+		return err
+	}
+	err = c.once(ctx, func(ctx context.Context) error {
+		_, err := kv.Put(ctx, id+troubleSuffix, data)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("write trouble of job %s: %w", id, err)
+	}
+	return nil
+}
+
+// Trouble returns what went wrong last with a task of a job, nil if nothing did.
+func (c *Conn) Trouble(ctx context.Context, id string) (*wire.Trouble, error) {
+	entry, err := c.entry(ctx, id, troubleSuffix)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	var trouble *wire.Trouble
+	if err == nil {
+		trouble, err = wire.ParseTrouble(entry.Value())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read trouble of job %s: %w", id, err)
+	}
+	return trouble, nil
 }
 
 // PurgeTasks removes the tasks of a job that are not in a worker's hands.

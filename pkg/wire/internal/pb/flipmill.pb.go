@@ -1312,6 +1312,69 @@ func (x *Control) GetOrder() Order {
 	return Order_ORDER_UNSPECIFIED
 }
 
+// Trouble is the latest thing that went wrong with a task of a job, for people.
+// Bucket FLIPMILL_JOBS, key <job>.trouble, absent while nothing did. Any worker
+// writes it; the last one counts.
+type Trouble struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Chunk         int64                  `protobuf:"varint,1,opt,name=chunk,proto3" json:"chunk,omitempty"`
+	Delivered     int64                  `protobuf:"varint,2,opt,name=delivered,proto3" json:"delivered,omitempty"` // how often the task had been delivered by then, at least once
+	Message       string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`      // for people, not empty
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Trouble) Reset() {
+	*x = Trouble{}
+	mi := &file_flipmill_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Trouble) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Trouble) ProtoMessage() {}
+
+func (x *Trouble) ProtoReflect() protoreflect.Message {
+	mi := &file_flipmill_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Trouble.ProtoReflect.Descriptor instead.
+func (*Trouble) Descriptor() ([]byte, []int) {
+	return file_flipmill_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Trouble) GetChunk() int64 {
+	if x != nil {
+		return x.Chunk
+	}
+	return 0
+}
+
+func (x *Trouble) GetDelivered() int64 {
+	if x != nil {
+		return x.Delivered
+	}
+	return 0
+}
+
+func (x *Trouble) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 var File_flipmill_proto protoreflect.FileDescriptor
 
 const file_flipmill_proto_rawDesc = "" +
@@ -1407,7 +1470,11 @@ const file_flipmill_proto_rawDesc = "" +
 	"\x06chunks\x18\x01 \x01(\x03R\x06chunks\x12\x18\n" +
 	"\arecords\x18\x02 \x01(\x03R\arecords\"3\n" +
 	"\aControl\x12(\n" +
-	"\x05order\x18\x01 \x01(\x0e2\x12.flipmill.v1.OrderR\x05order*e\n" +
+	"\x05order\x18\x01 \x01(\x0e2\x12.flipmill.v1.OrderR\x05order\"W\n" +
+	"\aTrouble\x12\x14\n" +
+	"\x05chunk\x18\x01 \x01(\x03R\x05chunk\x12\x1c\n" +
+	"\tdelivered\x18\x02 \x01(\x03R\tdelivered\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage*e\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -1435,7 +1502,7 @@ func file_flipmill_proto_rawDescGZIP() []byte {
 }
 
 var file_flipmill_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_flipmill_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_flipmill_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_flipmill_proto_goTypes = []any{
 	(State)(0),      // 0: flipmill.v1.State
 	(Order)(0),      // 1: flipmill.v1.Order
@@ -1454,6 +1521,7 @@ var file_flipmill_proto_goTypes = []any{
 	(*Ledger)(nil),  // 14: flipmill.v1.Ledger
 	(*Count)(nil),   // 15: flipmill.v1.Count
 	(*Control)(nil), // 16: flipmill.v1.Control
+	(*Trouble)(nil), // 17: flipmill.v1.Trouble
 }
 var file_flipmill_proto_depIdxs = []int32{
 	3,  // 0: flipmill.v1.Task.content:type_name -> flipmill.v1.Chunk
@@ -1491,7 +1559,7 @@ func file_flipmill_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_flipmill_proto_rawDesc), len(file_flipmill_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

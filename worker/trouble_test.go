@@ -1,0 +1,48 @@
+package worker
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/flipmill/flipmill/pkg/puzzle"
+	"github.com/flipmill/flipmill/pkg/queue"
+	"github.com/flipmill/flipmill/pkg/wire"
+)
+
+// A task that comes again is written down, and what its worker said of it is
+// not written over.
+func TestTrouble(t *testing.T) {
+	b := newBroker(t, queue.ServerOptions{}, queue.Limits{})
+	ctx := testContext(t)
+	for _, id := range []string{"silent", "said", "sound"} {
+		b.create(id, testSpec(t, "plus", puzzle.Zero))
+	}
+	b.publish(testTask(1, "silent", 3), testTask(1, "said", 3))
+	tasks := b.tasks()
+	var held []*queue.Delivery
+	for range 2 {
+		d, err := tasks.Next(ctx)
+		ok(t, err)
+		held = append(held, d)
+	}
+	ok(t, b.conn.PutTrouble(ctx, "said", &wire.Trouble{Chunk: 3, Delivered: 1, Message: "no room"}))
+	for _, d := range held {
+		ok(t, d.NakWithDelay(0))
+	}
+	b.publish(testTask(1, "sound", 3))
+	w := b.work(1)
+	b.results(3)
+	w.drain()
+	ok(t, <-w.ended)
+	for id, want := range map[string]string{"silent": "2 delivered again", "said": "1 no room", "sound": ""} {
+		trouble, err := b.conn.Trouble(ctx, id)
+		ok(t, err)
+		got := ""
+		if trouble != nil {
+			got = string(rune('0'+trouble.Delivered)) + " " + trouble.Message
+		}
+		if got == "" != (want == "") || !strings.HasPrefix(got, want) {
+			t.Errorf("job %s: got %q, want %q", id, got, want)
+		}
+	}
+}
