@@ -31,11 +31,17 @@ func summarize(path string) (*summary, error) {
 	for _, table := range []string{"results", "rejects", "stats"} {
 		s.Files = append(s.Files, filepath.Join(path, table, "*.parquet"))
 	}
-	s.Query = fmt.Sprintf(`duckdb -c "SELECT status, min_moves, count(*) AS boards FROM '%s' GROUP BY ALL ORDER BY ALL"`, s.Files[0])
+	s.Query = duckdb("SELECT status, min_moves, count(*) AS boards FROM '%s' GROUP BY ALL ORDER BY ALL", s.Files[0])
 	if !slices.Contains(m.Spec.Columns, "status") || !slices.Contains(m.Spec.Columns, "min_moves") {
-		s.Query = fmt.Sprintf(`duckdb -c "FROM '%s' LIMIT 10"`, s.Files[0])
+		s.Query = duckdb("FROM '%s' LIMIT 10", s.Files[0])
 	}
 	return s, nil
+}
+
+// duckdb returns the command for a query of files, quoted for SQL and for the shell.
+func duckdb(query, files string) string {
+	query = fmt.Sprintf(query, strings.ReplaceAll(files, "'", "''"))
+	return `duckdb -c "` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`").Replace(query) + `"`
 }
 
 // print writes the summary for people, or as JSON.
