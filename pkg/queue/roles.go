@@ -49,7 +49,6 @@ func look() []grant {
 		{api + "CONSUMER.CREATE." + bucketStream + ".>", "follow the records"},
 		{api + "CONSUMER.DELETE." + bucketStream + ".*", ""},
 		{api + "CONSUMER.MSG.NEXT." + bucketStream + ".*", ""},
-		{"$JS.FC." + bucketStream + ".>", ""},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,22 +36,40 @@ func TestRolesFile(t *testing.T) {
 	}
 }
 
-// rolesConfig returns the permissions of all roles as a part of a configuration
-// of nats-server: a variable for each role, to be given to users.
+// rolesConfig returns a part of a configuration of nats-server: variables for an
+// account of each role, which may do its work in the account that has the streams.
 func rolesConfig() []byte {
 	var b bytes.Buffer
 	b.WriteString("# What each role of flipmill may do on the broker: the least that its verbs need.\n" +
 		"# Made by \"make generate\" from pkg/queue/roles.go; docs/security.md explains it.\n")
+	exports := map[string]bool{}
 	for _, r := range Roles() {
-		fmt.Fprintf(&b, "\n%s_ROLE = {\n  publish = [\n", strings.ToUpper(string(r)))
+		name := strings.ToUpper(string(r))
+		fmt.Fprintf(&b, "\n%s_PERMISSIONS = {\n  publish = [\n", name)
 		for _, g := range r.grants() {
 			if g.why != "" {
 				fmt.Fprintf(&b, "    # %s\n", g.why)
 			}
 			fmt.Fprintf(&b, "    %q\n", g.subject)
 		}
-		fmt.Fprintf(&b, "  ]\n  subscribe = [%q, %q]\n}\n", r.inbox()+".>", Doctor.inbox()+".>")
+		fmt.Fprintf(&b, "  ]\n  subscribe = [%q, %q]\n}\n%s_IMPORTS = [\n", r.inbox()+".>", Doctor.inbox()+".>", name)
+		for _, g := range r.grants() {
+			if g.subject != userInfo { // which every account has by itself
+				fmt.Fprintf(&b, "  {service: {account: FLIPMILL, subject: %q}}\n", g.subject)
+				exports[g.subject] = true
+			}
+		}
+		b.WriteString("]\n")
 	}
+	b.WriteString("\n# What the account with the streams offers to those of the roles.\nFLIPMILL_EXPORTS = [\n")
+	for _, subject := range slices.Sorted(maps.Keys(exports)) {
+		if strings.Contains(subject, "MSG.NEXT") {
+			fmt.Fprintf(&b, "  {service: %q, response_type: stream}\n", subject)
+		} else {
+			fmt.Fprintf(&b, "  {service: %q}\n", subject)
+		}
+	}
+	b.WriteString("]\n")
 	return b.Bytes()
 }
 
@@ -281,6 +300,46 @@ func forbiddenDeeds() []deed {
 		listen("_INBOX.>"),
 		listen("$JS.ACK.>"),
 		listen(">"),
+	}
+}
+
+// Whoever asks may name any subject for the answer. It must not be a way to have
+// messages stored that the asker may not send.
+func TestAnswersStayWithTheAsker(t *testing.T) {
+	s := startSecured(t)
+	conns := map[Role]*Conn{}
+	for _, r := range Roles() {
+		conns[r] = connect(t, s.options(r, r))
+	}
+	ctx := testContext(t)
+	ok(t, conns[Operator].Setup(ctx, Limits{}))
+	prepareJob(t, conns)
+	tasks := stored(t, conns[Operator], tasksStream)
+	results := stored(t, conns[Operator], resultsStream)
+	records := stored(t, conns[Operator], bucketStream)
+
+	c := conns[Observer]
+	create := func(name, deliver string) {
+		_, err := c.nc.RequestWithContext(ctx, api+"CONSUMER.CREATE."+bucketStream+"."+name, fmt.Appendf(nil,
+			`{"stream_name": %q, "config": {"name": %q, "ack_policy": "none", "deliver_policy": "all", "mem_storage": true %s}}`, bucketStream, name, deliver))
+		ok(t, err)
+	}
+	create("pulled", "")
+	create("pushed", `, "deliver_subject": "flipmill.task.normal.k.1"`)
+	pull := api + "CONSUMER.MSG.NEXT." + bucketStream + ".pulled"
+	get := api + "DIRECT.GET." + bucketStream + "." + keyPrefix + "j"
+	for _, victim := range []string{"flipmill.task.normal.k.0", "flipmill.result.0.k.0.0", keyPrefix + "k", keyPrefix + "k" + ledgerSuffix} {
+		ok(t, c.nc.PublishRequest(get, victim, nil))
+		ok(t, c.nc.PublishRequest(pull, victim, nil))
+	}
+	for range 200 { // what was asked before has been answered by then
+		_, err := c.Ledger(ctx, "j")
+		ok(t, err)
+	}
+	for stream, before := range map[string]int{tasksStream: tasks, resultsStream: results, bucketStream: records} {
+		if now := stored(t, conns[Operator], stream); now != before {
+			t.Errorf("%s has %d messages, it had %d", stream, now, before)
+		}
 	}
 }
 

@@ -81,13 +81,13 @@ func (c *Conn) Standing(ctx context.Context, id string) (*Standing, error) {
 	if err := wire.ValidateJobID(id); err != nil {
 		return nil, fmt.Errorf("read job: %w", err)
 	}
-	entries, err := c.snapshot(ctx, standingKeys(id)...)
+	records, err := c.snapshot(ctx, standingKeys(id)...)
 	if err != nil {
 		return nil, fmt.Errorf("read job %s: %w", id, err)
 	}
 	s := &Standing{Order: wire.Proceed}
-	for _, e := range entries {
-		if err := s.add(e.Key(), e.Value(), e.Created()); err != nil {
+	for _, r := range records {
+		if err := s.add(r.key, r.data, r.written); err != nil {
 			return nil, fmt.Errorf("read job %s: %w", id, err)
 		}
 	}
@@ -99,17 +99,17 @@ func (c *Conn) Standing(ctx context.Context, id string) (*Standing, error) {
 
 // Standings returns where all jobs stand, by their ids.
 func (c *Conn) Standings(ctx context.Context) ([]*Standing, error) {
-	entries, err := c.snapshot(ctx, jetstream.AllKeys)
+	records, err := c.snapshot(ctx, ">")
 	if err != nil {
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}
 	jobs := map[string]*Standing{}
-	for _, e := range entries {
-		id, _, _ := strings.Cut(e.Key(), ".")
+	for _, r := range records {
+		id, _, _ := strings.Cut(r.key, ".")
 		if jobs[id] == nil {
 			jobs[id] = &Standing{Order: wire.Proceed}
 		}
-		if err := jobs[id].add(e.Key(), e.Value(), e.Created()); err != nil {
+		if err := jobs[id].add(r.key, r.data, r.written); err != nil {
 			c.log.Warn("record put aside", "error", err)
 		}
 	}
@@ -119,35 +119,53 @@ func (c *Conn) Standings(ctx context.Context) ([]*Standing, error) {
 	return all, nil
 }
 
-// snapshot returns the records whose keys match, as they are now.
-func (c *Conn) snapshot(ctx context.Context, keys ...string) (entries []jetstream.KeyValueEntry, err error) {
-	kv, err := c.jobs(ctx)
-	if err != nil {
-		return nil, err
+// snapshot returns the records whose keys match, as they are now. Like follow it
+// pulls, where the bucket's own watcher is pushed to: that does not reach an
+// account apart from the bucket's, as each role has.
+func (c *Conn) snapshot(ctx context.Context, keys ...string) (records []record, err error) {
+	var filter []string
+	for _, key := range keys {
+		filter = append(filter, keyPrefix+key)
 	}
 	err = c.do(ctx, func(ctx context.Context) error {
-		entries = nil
-		w, err := kv.WatchFiltered(ctx, slices.Clone(keys), jetstream.IgnoreDeletes()) // it changes what it is given
+		records = nil
+		consumer, err := c.js.OrderedConsumer(ctx, bucketStream, jetstream.OrderedConsumerConfig{
+			FilterSubjects: filter,
+			DeliverPolicy:  jetstream.DeliverLastPerSubjectPolicy,
+		})
+		if err != nil || consumer.CachedInfo().NumPending == 0 {
+			return err
+		}
+		messages, err := consumer.Messages(jetstream.PullMaxMessages(readAhead))
 		if err != nil {
 			return err
 		}
-		defer w.Stop()
+		defer messages.Stop()
 		for {
-			select {
-			case e, open := <-w.Updates():
-				switch {
-				case !open: // the connection was lost
-					return context.Canceled
-				case e == nil: // it has come to the present
-					return nil
-				}
-				entries = append(entries, e)
-			case <-ctx.Done():
-				return ctx.Err()
+			m, err := messages.Next(jetstream.NextContext(ctx))
+			if err != nil {
+				return err
+			}
+			meta, err := m.Metadata()
+			if err != nil {
+				return err
+			}
+			if m.Headers().Get(operationHeader) == "" {
+				records = append(records, record{strings.TrimPrefix(m.Subject(), keyPrefix), m.Data(), meta.Timestamp})
+			}
+			if meta.NumPending == 0 {
+				return nil
 			}
 		}
 	})
-	return entries, err
+	return records, err
+}
+
+// record is what the bucket has under a key.
+type record struct {
+	key     string
+	data    []byte
+	written time.Time
 }
 
 // WatchStanding returns where a job stands, then again after each change,
