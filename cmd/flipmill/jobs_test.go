@@ -75,7 +75,7 @@ func TestJobVerbs(t *testing.T) {
 	}
 
 	submit := c.start("submit", append(smallJob, "--wait")...)
-	submit.await("waiting for an aggregator", 1)
+	submit.await("aggregator", 1) // is what it waits for
 	v := ask[view](c, exitOK, "status", "boards")
 	if v.State != "open" || v.Heard != nil || v.Percent != nil || v.Records != nil || v.Drives != 1 {
 		t.Errorf("before there is an aggregator: %+v", v)
