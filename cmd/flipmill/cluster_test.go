@@ -176,15 +176,19 @@ func TestTwoSubmits(t *testing.T) {
 	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
 }
 
-// TestWhoIsMissing: submit waits for an aggregator and says so, and a second
-// aggregator in the same folder is refused.
+// TestWhoIsMissing: submit says when there is no aggregator, at first and later,
+// and goes on when there is one. A second one in the same folder is refused.
 func TestWhoIsMissing(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil)
 	want := calm(t, c.dir)
-	submit := c.start("submit", append(smallJob, "--wait")...)
-	submit.await("waiting for an aggregator to take up job boards", 1)
+	submit := c.start("submit", append(smallJob, "--wait", "--window", "1")...)
+	submit.await("job boards waits for its aggregator", 1)
+	aggregator := c.start("aggregator", "-o", "far")
 	c.start("worker")
+	aggregator.await("part committed", 1)
+	aggregator.kill()
+	submit.await("job boards waits for its aggregator", 2)
 	c.start("aggregator", "-o", "far").await("aggregator started", 1)
 	second := c.start("aggregator", "-o", "far")
 	if code := second.exit(); code != int(exitError) || !strings.Contains(second.log(), "another process holds the folder") {

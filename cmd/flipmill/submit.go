@@ -114,7 +114,7 @@ func (s *submission) drive(ctx context.Context) error {
 	}
 	s.seen.works()
 	group, ctx := errgroup.WithContext(ctx)
-	driven, heard := make(chan struct{}), make(chan struct{})
+	driven, heard := make(chan struct{}), make(chan struct{}, 1)
 	group.Go(func() error {
 		defer close(driven)
 		err := producer.Run(ctx, s.conn, s.puzzles, producer.Options{
@@ -129,6 +129,9 @@ func (s *submission) drive(ctx context.Context) error {
 	group.Go(func() error { return s.follow(ctx, heard, driven) })
 	group.Go(func() error {
 		s.sayWhoIsMissing(ctx, heard)
+		return nil
+	})
+	group.Go(func() error {
 		showProgress(ctx, s.stderr, s.c.Progress, &s.meter)
 		return nil
 	})
@@ -145,9 +148,9 @@ func (s *submission) follow(ctx context.Context, heard chan<- struct{}, driven <
 		if err != nil {
 			return err
 		}
-		if heard != nil {
-			close(heard)
-			heard = nil
+		select {
+		case heard <- struct{}{}:
+		default: // it will hear of the one before
 		}
 		s.meter.solved.Store(ledger.Committed.Records)
 		switch {
@@ -165,25 +168,34 @@ func (s *submission) follow(ctx context.Context, heard chan<- struct{}, driven <
 	return nil
 }
 
-// aggregatorPause is how long an aggregator may take to answer before people are
-// told that there seems to be none.
-const aggregatorPause = 2 * time.Second
+// How long an aggregator may be silent before people are told: to take a job up,
+// and later, when it has something to say every few seconds.
+const (
+	firstSilence = 2 * time.Second
+	laterSilence = 10 * time.Second
+)
 
-// sayWhoIsMissing returns when an aggregator has taken the job up.
+// sayWhoIsMissing tells people, until ctx ends, each time that the aggregator
+// falls silent: the job then stands still.
 func (s *submission) sayWhoIsMissing(ctx context.Context, heard <-chan struct{}) {
-	timer := time.NewTimer(aggregatorPause)
-	defer timer.Stop()
-	select {
-	case <-heard:
-		return
-	case <-ctx.Done():
-		return
-	case <-timer.C:
-		fmt.Fprintf(s.stderr, "waiting for an aggregator to take up job %s: is flipmill aggregator running at %s?\n", s.job, redact(s.c.NATSURL))
-	}
-	select {
-	case <-heard:
-	case <-ctx.Done():
+	patience := firstSilence
+	for {
+		timer := time.NewTimer(patience)
+		select {
+		case <-heard:
+		case <-timer.C:
+			fmt.Fprintf(s.stderr, "job %s waits for its aggregator: is flipmill aggregator running at %s?\n", s.job, redact(s.c.NATSURL))
+			select {
+			case <-heard:
+			case <-ctx.Done():
+			}
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return
+		}
+		patience = laterSilence
 	}
 }
 
