@@ -112,10 +112,23 @@ func TestLeastPrivilege(t *testing.T) {
 	}
 	s.mustDeny(s.start("worker", "--tls-ca", s.cert, "--tls-cert", s.cert, "--tls-key", s.key)) // nobody
 
+	submit := s.as(queue.Producer, "submit", append(smallJob, "--wait")...)
+	submit.await("waits for its aggregator", 1)
+	for _, verb := range []string{"pause", "resume"} {
+		s.mustDeny(s.as(queue.Observer, verb, "boards"))
+		s.as(queue.Operator, verb, "boards").succeed()
+	}
 	aggregator := s.as(queue.Aggregator, "aggregator", "-o", "far")
 	worker := s.as(queue.Worker, "worker")
-	s.as(queue.Producer, "submit", append(smallJob, "--wait")...).succeed()
+	submit.succeed()
 	wantSame(t, hashes(t, filepath.Join(s.dir, "far", "job=boards")), want)
+	for _, verb := range []string{"list", "status", "wait", "watch", "why"} {
+		args := []string{"boards"}
+		if verb == "list" {
+			args = nil
+		}
+		s.as(queue.Observer, verb, args...).succeed()
+	}
 	aggregator.kill()
 	worker.kill()
 }
