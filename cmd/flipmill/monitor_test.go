@@ -210,11 +210,11 @@ func TestMetricsPage(t *testing.T) {
 		if !strings.HasPrefix(f.GetName(), "flipmill_") {
 			continue
 		}
-		labels := ""
+		var labels strings.Builder
 		for _, l := range f.Metric[0].Label {
-			labels += " `" + l.GetName() + "`"
+			labels.WriteString(" `" + l.GetName() + "`")
 		}
-		fmt.Fprintf(&table, "| `%s` | %s |%s | %s |\n", f.GetName(), strings.ToLower(f.GetType().String()), labels, f.GetHelp())
+		fmt.Fprintf(&table, "| `%s` | %s |%s | %s |\n", f.GetName(), strings.ToLower(f.GetType().String()), labels.String(), f.GetHelp())
 	}
 	page, err := os.ReadFile("../../docs/metrics.md")
 	if err != nil {

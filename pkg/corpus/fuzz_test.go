@@ -127,19 +127,19 @@ func expectBlocks(lines []string, size puzzle.Size) (want []string) {
 
 // expectBoard says what the rows are, which may have blanks between cells.
 func expectBoard(line int, rows []string, size puzzle.Size, good bool) string {
-	text := ""
+	var text strings.Builder
 	cols := len(squeezed(rows[0]))
 	for _, row := range rows {
 		row = squeezed(row)
 		good = good && len(row) == cols && strings.Trim(row, "01") == ""
-		text += row
+		text.WriteString(row)
 	}
 	long, short := max(len(rows), cols), min(len(rows), cols)
 	fits := size.Cols == 0 || len(rows) == size.Rows && cols == size.Cols
 	if !good || !fits || short < 1 || short > 16 || long > 256 {
 		return fmt.Sprint(line, " reject")
 	}
-	return fmt.Sprintf("%d %dx%d %s", line, len(rows), cols, text)
+	return fmt.Sprintf("%d %dx%d %s", line, len(rows), cols, text.String())
 }
 
 func squeezed(row string) string { return strings.NewReplacer(" ", "", "\t", "").Replace(row) }
