@@ -179,7 +179,7 @@ func (r *runner) solve(ctx context.Context) error {
 
 // corpusOptions says how the corpus is written.
 func corpusOptions(c *config.Config) corpus.Options {
-	return corpus.Options{Format: c.Spec.Format, Size: c.Spec.Size, Symbols: c.Spec.Symbols, MaxLine: c.MaxLine}
+	return corpus.Options{Format: c.Spec.Format, Size: c.Spec.Size, Symbols: c.Spec.Symbols, MaxLine: c.Spec.MaxLine}
 }
 
 // jobName names a job after its corpus: the same files always give the same name.

@@ -47,7 +47,6 @@ type Config struct {
 	Job         string        // empty: to be named by the verb
 	Workers     int           // 0: one per core
 	Window      int           // parts
-	MaxLine     int           // bytes
 	Strict      bool          //
 	StopTimeout time.Duration // 0: no limit
 	JSON        bool          //

@@ -64,12 +64,12 @@ func TestDefaults(t *testing.T) {
 	want := puzzle.Spec{
 		Rule: rule(t, "plus"), Target: puzzle.Zero, SearchLimit: 1 << 20,
 		Cells: "text", Compression: "zstd", PartChunks: 64,
-		Format: "auto", Symbols: puzzle.Symbols{On: '1', Off: '0'},
+		Format: "auto", Symbols: puzzle.Symbols{On: '1', Off: '0'}, MaxLine: 64 << 10,
 	}
 	if !reflect.DeepEqual(c.Spec, want) {
 		t.Errorf("spec is %+v, want %+v", c.Spec, want)
 	}
-	if c.Output != "out" || c.Job != "" || c.Workers != 0 || c.Window != 2 || c.MaxLine != 65536 || c.Strict ||
+	if c.Output != "out" || c.Job != "" || c.Workers != 0 || c.Window != 2 || c.Strict ||
 		c.JSON || c.Progress != "auto" || c.LogLevel != slog.LevelWarn || c.LogFormat != "text" || c.StopTimeout != 10*time.Second {
 		t.Errorf("got %+v", c)
 	}

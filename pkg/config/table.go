@@ -85,7 +85,7 @@ func jobKeys(c *Config) []Key {
 		{"symbols", "", "1=1,0=0", puzzles, "the input's characters for 1 and 0",
 			parsed(&c.Spec.Symbols, "pairs", "two pairs, such as b=1,w=0", puzzle.ParseSymbols)},
 		{"max-line", "", "64KiB", puzzles, "longest line of input; a longer one is rejected",
-			byteCount(&c.MaxLine, 1<<10, 16<<20)},
+			byteCount(&c.Spec.MaxLine, 1<<10, 16<<20)},
 
 		{"columns", "", "all", jobs, "columns of the results; all: every one",
 			list(&c.Spec.Columns, "all, or names separated by commas")},

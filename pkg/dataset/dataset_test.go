@@ -30,7 +30,7 @@ func testSpec(t testing.TB, rule string, target puzzle.Target) puzzle.Spec {
 	return puzzle.Spec{
 		Rule: r, Target: target, SearchLimit: 1 << 20,
 		Columns: dataset.Columns(), Cells: dataset.DefaultCells, Compression: dataset.DefaultCompression,
-		PartChunks: 2, Format: "lines", Symbols: puzzle.Digits(),
+		PartChunks: 2, Format: "lines", Symbols: puzzle.Digits(), MaxLine: 1 << 16,
 	}
 }
 

@@ -47,6 +47,7 @@ type Options struct {
 	Format      string   `json:"format"`
 	Size        string   `json:"size"`    // ROWSxCOLS; empty where the corpus shows it
 	Symbols     string   `json:"symbols"` // such as b=1,w=0
+	MaxLine     int      `json:"max_line"`
 }
 
 // optionsOf returns the file form of a spec.
@@ -54,7 +55,7 @@ func optionsOf(s puzzle.Spec) Options {
 	o := Options{
 		Rule: s.Rule.String(), Target: s.Target.String(), SearchLimit: s.SearchLimit,
 		Columns: s.Columns, Cells: s.Cells, Compression: s.Compression, PartChunks: s.PartChunks,
-		Format: s.Format,
+		Format: s.Format, MaxLine: s.MaxLine,
 	}
 	if s.Size != (puzzle.Size{}) {
 		o.Size = s.Size.String()
@@ -69,7 +70,7 @@ func optionsOf(s puzzle.Spec) Options {
 func (o Options) ParseSpec() (s puzzle.Spec, err error) {
 	s = puzzle.Spec{
 		SearchLimit: o.SearchLimit, Columns: o.Columns, Cells: o.Cells, Compression: o.Compression,
-		PartChunks: o.PartChunks, Format: o.Format,
+		PartChunks: o.PartChunks, Format: o.Format, MaxLine: o.MaxLine,
 	}
 	if s.Rule, err = puzzle.ParseRule(o.Rule); err != nil {
 		return s, err
@@ -107,6 +108,7 @@ func (o Options) difference(want Options) string {
 		{"format", o.Format, want.Format},
 		{"size", o.Size, want.Size},
 		{"symbols", o.Symbols, want.Symbols},
+		{"max-line", o.MaxLine, want.MaxLine},
 	} {
 		if d.got != d.want {
 			return fmt.Sprintf("%s is %v, not %v", d.name, orNone(d.got), orNone(d.want))

@@ -15,4 +15,5 @@ type Spec struct {
 	Format      string   // corpus format
 	Size        Size     // size of every board; zero where the corpus shows it
 	Symbols     Symbols  // characters of the corpus's cells
+	MaxLine     int      // bytes of the longest line that is read; a longer one is rejected
 }

@@ -97,6 +97,7 @@ func fromSpec(s *puzzle.Spec) *pb.Spec {
 		Format:      s.Format,
 		Rows:        uint32(s.Size.Rows),
 		Cols:        uint32(s.Size.Cols),
+		MaxLine:     int64(s.MaxLine),
 	}
 	if s.Symbols != (puzzle.Symbols{}) {
 		m.Symbols = s.Symbols.String()
@@ -125,10 +126,13 @@ func toSpec(s *puzzle.Spec, m *pb.Spec) (err error) {
 	if m.SearchLimit < 0 {
 		return fmt.Errorf("search limit %d", m.SearchLimit)
 	}
+	if m.MaxLine < 0 {
+		return fmt.Errorf("longest line of %d bytes", m.MaxLine)
+	}
 	if m.PartChunks < 1 {
 		return fmt.Errorf("%d chunks in a part, want at least 1", m.PartChunks)
 	}
-	s.SearchLimit, s.PartChunks = m.SearchLimit, int(m.PartChunks)
+	s.SearchLimit, s.PartChunks, s.MaxLine = m.SearchLimit, int(m.PartChunks), int(m.MaxLine)
 	s.Columns, s.Cells, s.Compression, s.Format = m.Columns, m.Cells, m.Compression, m.Format
 	return nil
 }

@@ -45,6 +45,7 @@ func testJob() *Job {
 			Format:      "auto",
 			Size:        puzzle.Size{Rows: 5, Cols: 6},
 			Symbols:     puzzle.Symbols{On: 'b', Off: 'w'},
+			MaxLine:     1 << 16,
 		},
 		Epoch: 3,
 		Totals: &Totals{

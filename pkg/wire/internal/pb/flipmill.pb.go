@@ -864,7 +864,8 @@ type Spec struct {
 	Format        string                 `protobuf:"bytes,8,opt,name=format,proto3" json:"format,omitempty"`                               // corpus format, as asked for
 	Rows          uint32                 `protobuf:"varint,9,opt,name=rows,proto3" json:"rows,omitempty"`                                  // size of every board; rows and cols are 0 where the corpus shows it
 	Cols          uint32                 `protobuf:"varint,10,opt,name=cols,proto3" json:"cols,omitempty"`
-	Symbols       string                 `protobuf:"bytes,11,opt,name=symbols,proto3" json:"symbols,omitempty"` // such as b=1,w=0; empty where a corpus has none
+	Symbols       string                 `protobuf:"bytes,11,opt,name=symbols,proto3" json:"symbols,omitempty"`                 // such as b=1,w=0; empty where a corpus has none
+	MaxLine       int64                  `protobuf:"varint,12,opt,name=max_line,json=maxLine,proto3" json:"max_line,omitempty"` // bytes of the longest line that is read
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -974,6 +975,13 @@ func (x *Spec) GetSymbols() string {
 		return x.Symbols
 	}
 	return ""
+}
+
+func (x *Spec) GetMaxLine() int64 {
+	if x != nil {
+		return x.MaxLine
+	}
+	return 0
 }
 
 // Totals is what is known at the end of the corpus.
@@ -1432,7 +1440,7 @@ const file_flipmill_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.flipmill.v1.SpecR\x04spec\x12\x14\n" +
 	"\x05epoch\x18\x03 \x01(\rR\x05epoch\x12+\n" +
-	"\x06totals\x18\x04 \x01(\v2\x13.flipmill.v1.TotalsR\x06totals\"\xa2\x02\n" +
+	"\x06totals\x18\x04 \x01(\v2\x13.flipmill.v1.TotalsR\x06totals\"\xbd\x02\n" +
 	"\x04Spec\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x16\n" +
 	"\x06target\x18\x02 \x01(\tR\x06target\x12!\n" +
@@ -1446,7 +1454,8 @@ const file_flipmill_proto_rawDesc = "" +
 	"\x04rows\x18\t \x01(\rR\x04rows\x12\x12\n" +
 	"\x04cols\x18\n" +
 	" \x01(\rR\x04cols\x12\x18\n" +
-	"\asymbols\x18\v \x01(\tR\asymbols\"\xc9\x01\n" +
+	"\asymbols\x18\v \x01(\tR\asymbols\x12\x19\n" +
+	"\bmax_line\x18\f \x01(\x03R\amaxLine\"\xc9\x01\n" +
 	"\x06Totals\x12\x18\n" +
 	"\arecords\x18\x01 \x01(\x03R\arecords\x12\x16\n" +
 	"\x06chunks\x18\x02 \x01(\x03R\x06chunks\x12#\n" +
