@@ -125,7 +125,7 @@ func brokerKeys(c *Config) []Key {
 			integer(&c.Replicas, 1, 5)},
 		{"task-bytes", "", "256MiB", setup, "most that the broker keeps of tasks; producers wait beyond",
 			byteCount(&c.TaskBytes, 4<<20, 1<<40)},
-		{"result-bytes", "", "1GiB", setup, "most that the broker keeps of results; workers wait beyond",
+		{"result-bytes", "", "1GiB", setup, "most that the broker keeps of results; workers wait beyond, so it must hold the windows of all jobs",
 			byteCount(&c.ResultBytes, 4<<20, 1<<40)},
 		{"max-ack-pending", "", "1024", setup, "most tasks of a lane that workers hold at once; about 4 for each core of all workers is right",
 			integer(&c.MaxAckPending, 1, 1<<20)},
@@ -158,7 +158,7 @@ func reportKeys(c *Config) []Key {
 
 		{"json", "", "false", slices.Concat([]string{"run", "solve", "verify", "submit", "doctor"}, jobVerbs()), "print the outcome as JSON",
 			boolean(&c.JSON)},
-		{"progress", "", "auto", []string{"run", "verify", "submit"}, "how progress is shown; auto: a bar on a terminal, plain lines elsewhere",
+		{"progress", "", "auto", []string{"run", "submit"}, "how progress is shown; auto: a bar on a terminal, plain lines elsewhere",
 			name(&c.Progress, "auto", "bar", "plain", "none")},
 		{"http", "", "", []string{"run", "submit", "worker", "aggregator"}, "address at which /metrics, /livez and /readyz are served, such as :9464; without a host: the loopback; empty: nowhere",
 			optional(matching(&c.HTTP, "addr", "host:port or :port", regexp.MustCompile(`^\S*:[0-9]{1,5}$`)))},
