@@ -93,6 +93,9 @@ func newBar(w io.Writer) *progressbar.ProgressBar {
 // moveBar sets the bar; the writer is a terminal, whose errors nobody could see.
 func moveBar(bar *progressbar.ProgressBar, m *meter) {
 	solved := m.solved.Load()
+	if solved == 0 {
+		return // nothing can be said of the rate yet
+	}
 	if total := max(m.total(), solved); total > 0 && bar.GetMax64() != total {
 		bar.ChangeMax64(total)
 	}

@@ -142,8 +142,16 @@ func (r *runner) finished() (bool, error) {
 	if got := corpus.Sum(sources); got != manifest.Input.CorpusSHA256 {
 		return false, fmt.Errorf("%s holds the dataset of another corpus (sha256 %.12s, now %.12s); name another --job or remove it", r.dir.Path(), manifest.Input.CorpusSHA256, got)
 	}
-	fmt.Fprintf(r.stderr, "%s is complete already\n", r.dir.Path())
-	return true, nil
+	missing := manifest.Missing(r.dir.Path())
+	switch {
+	case len(missing) == 0:
+		fmt.Fprintf(r.stderr, "%s is complete already\n", r.dir.Path())
+		return true, nil
+	case slices.Contains(r.paths, corpus.Stdin):
+		return false, fmt.Errorf("%s was complete but lacks %s, and standard input was read to compare it; remove _SUCCESS and run again", r.dir.Path(), missing[0])
+	}
+	fmt.Fprintf(r.stderr, "%s was complete but lacks %s and %d more; making them again\n", r.dir.Path(), missing[0], len(missing)-1)
+	return false, nil
 }
 
 // solve runs the pipeline until the dataset is complete.

@@ -256,6 +256,27 @@ func Finished(path string) (bool, error) {
 	return err == nil, err
 }
 
+// Missing returns the names of the data files that the manifest of the dataset
+// at path lists but that are not there, or not of their size. It does not read
+// them; Verify does.
+func (m *Manifest) Missing(path string) []string {
+	files := []File{m.Stats}
+	for _, p := range m.Parts {
+		files = append(files, p.Results)
+		if p.Rejects != nil {
+			files = append(files, *p.Rejects)
+		}
+	}
+	var names []string
+	for _, f := range files {
+		info, err := os.Stat(filepath.Join(path, filepath.FromSlash(f.Name)))
+		if err != nil || info.Size() != f.Bytes {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
 // statsFooter is what the statistics file says about itself, under footerKey. It
 // repeats the manifest's input, so that the manifest can be checked, and has the
 // whole tally, rejects by reason included.
