@@ -141,14 +141,14 @@ func (s *shop) awaitDone(job string) {
 func TestShares(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	const chunks = 80
+	const chunks = 30
 	full, middle := make(chan struct{}), make(chan struct{})
 	big := int64(0)
 	s.start("big job", func() error {
 		return s.submit("big", chunks*65_000, queue.Normal, func(records int64) {
 			if big++; big == window {
 				close(full)
-			} else if big == 10 {
+			} else if big == 5 {
 				close(middle)
 			}
 		})
