@@ -59,14 +59,15 @@ func wantMetrics(t *testing.T, url string, want map[string]float64) {
 	got := map[string]float64{}
 	for name, family := range families {
 		for _, m := range family.Metric {
-			full := name
+			var full strings.Builder
+			full.WriteString(name)
 			for _, l := range m.Label {
-				if full += fmt.Sprintf("{%s=%q}", l.GetName(), l.GetValue()); l.GetName() == "job" {
-					t.Errorf("%s has a label for the job", full)
+				if full.WriteString(fmt.Sprintf("{%s=%q}", l.GetName(), l.GetValue())); l.GetName() == "job" {
+					t.Errorf("%s has a label for the job", full.String())
 				}
 			}
 			// All but one are nil, and give 0.
-			got[full] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			got[full.String()] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
 		}
 	}
 	for name, value := range want {
