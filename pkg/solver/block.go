@@ -36,13 +36,17 @@ type block struct {
 	weights [lowPatterns]uint16 // the search's
 }
 
-// load fills the block with the boards from lo on, all impossible as yet.
-func (b *block) load(dst *puzzle.Answers, boards puzzle.Run, lo int) {
-	hi := min(lo+b.stride, boards.Count)
-	b.n = hi - lo
+// load fills the block with the boards from lo on.
+func (b *block) load(boards puzzle.Run, lo int) {
 	for l := range boards.Lines() {
-		copy(b.masks[l*b.stride:], boards.Masks[l*boards.Count+lo:l*boards.Count+hi])
+		copy(b.masks[l*b.stride:], boards.Masks[l*boards.Count+lo:l*boards.Count+lo+b.n])
 	}
+}
+
+// open makes the answers from lo on the block's, all impossible as yet.
+func (b *block) open(dst *puzzle.Answers, lo int) {
+	hi := min(lo+b.stride, len(dst.Status))
+	b.n = hi - lo
 	b.status, b.moves = dst.Status[lo:hi], dst.MinMoves[lo:hi]
 	b.count, b.reached = dst.OptimalCount[lo:hi], dst.Reached[lo:hi]
 	clear(b.moves)

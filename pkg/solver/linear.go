@@ -137,12 +137,9 @@ func (k *linear) fillTable(single [][]uint64) {
 	}
 }
 
-// solve answers the boards of the block.
+// solve answers the boards of the block, which are more than one word with
+// their checks.
 func (k *linear) solve(b *block, target puzzle.Target) {
-	if k.row == 1 {
-		k.solveWords(b, target)
-		return
-	}
 	var wide [2 * maxWords]uint64 // checks may take as many words as the board
 	out := wide[:k.row]
 	for i := range b.n {

@@ -106,7 +106,12 @@ func (s *Solver) Solve(dst *puzzle.Answers, boards puzzle.Run, target puzzle.Tar
 	var b block
 	b.stride = blockStride(s.size)
 	for lo := 0; lo < boards.Count; lo += b.stride {
-		b.load(dst, boards, lo)
+		b.open(dst, lo)
+		if s.linear != nil && s.linear.row == 1 {
+			s.linear.solveWords(&b, dst.Solutions, boards, lo, target)
+			continue
+		}
+		b.load(boards, lo)
 		switch {
 		case s.chase != nil:
 			s.chase.solve(&b, target)

@@ -11,11 +11,13 @@ import (
 // together with their checks: up to 8×8, and so most corpora. Each step is done
 // for all boards of the block before the next, in plain loops.
 
-// solveWords answers the boards of the block where k.row is 1.
-func (k *linear) solveWords(b *block, target puzzle.Target) {
+// solveWords answers the boards of the block where k.row is 1. They have few
+// lines, so it reads them, from lo on, and writes their solutions where they
+// are, without a copy in the block.
+func (k *linear) solveWords(b *block, solutions, boards puzzle.Run, lo int, target puzzle.Target) {
 	var words [blockBoards]uint64
 	x := words[:b.n]
-	k.lookUpAll(x, b)
+	k.lookUpAll(x, boards, lo)
 	q, ones, checks := k.quiet, k.onesTail[0], k.quiet.lastBits()
 	status := q.status()
 	for i, zero := range x {
@@ -32,15 +34,15 @@ func (k *linear) solveWords(b *block, target puzzle.Target) {
 			}
 		}
 	}
-	k.quiet.unpackAll(b, x)
+	k.quiet.unpackAll(solutions, lo, x)
 }
 
-// lookUpAll sets x to the presses and failing checks of the boards.
-func (k *linear) lookUpAll(x []uint64, b *block) {
+// lookUpAll sets x to the presses and failing checks of the boards from lo on.
+func (k *linear) lookUpAll(x []uint64, boards puzzle.Run, lo int) {
 	for p, at := range k.pieces {
 		table := (*[1 << smallBits]uint64)(k.table[p<<smallBits:])
 		shift := at.shift & 15
-		line := b.masks[at.line*b.stride:][:len(x)]
+		line := boards.Masks[at.line*boards.Count+lo:][:len(x)]
 		for i, m := range line {
 			x[i] ^= table[byte(m>>shift)]
 		}
@@ -90,12 +92,12 @@ func leastWord(x uint64, low []uint64) (int, found) {
 	return best & 0xffff, f
 }
 
-// unpackAll sets the boards of the block to x, where they are one word each.
-func (y *layout) unpackAll(b *block, x []uint64) {
+// unpackAll sets the boards from lo on to x, where they are one word each.
+func (y *layout) unpackAll(boards puzzle.Run, lo int, x []uint64) {
 	full := uint64(1)<<y.width - 1
 	for l := range y.lines {
 		shift := (y.lines - 1 - l) * y.width & 63
-		line := b.masks[l*b.stride:][:len(x)]
+		line := boards.Masks[l*boards.Count+lo:][:len(x)]
 		for i := range line {
 			line[i] = uint16(x[i] >> shift & full)
 		}
