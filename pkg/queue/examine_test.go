@@ -140,6 +140,7 @@ func TestExamineDenied(t *testing.T) {
 }
 
 func TestExamineUnreachable(t *testing.T) {
+	t.Parallel()
 	s := startWith(t, func(*server.Options) {})
 	c := connect(t, Options{URL: s.URL(), Timeout: time.Second})
 	s.Close()

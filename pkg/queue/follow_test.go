@@ -13,6 +13,7 @@ import (
 // The broker comes back without the log, or with one that ends earlier. A
 // follower that went on would never see what is stored in the same places anew.
 func TestLostLogEndsFollowers(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name   string
 		damage func(store, older string) error

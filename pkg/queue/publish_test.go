@@ -128,6 +128,7 @@ func TestInvalidID(t *testing.T) {
 
 // The broker goes away and comes back under everyone's hands.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	ctx := testContext(t)
 	dir := t.TempDir()
 	s := start(t, ServerOptions{StoreDir: dir, Listen: "127.0.0.1:0"})

@@ -314,6 +314,7 @@ func TestClosed(t *testing.T) {
 
 // A connection that ends under a reader ends the reading.
 func TestClosedWhileReading(t *testing.T) {
+	t.Parallel()
 	ctx := testContext(t)
 	s := start(t, ServerOptions{})
 	admin := connect(t, Options{Server: s})
@@ -358,6 +359,7 @@ func TestClosedWhileReading(t *testing.T) {
 
 // A denied publish is reported as such, at once, not as a timeout.
 func TestDenied(t *testing.T) {
+	t.Parallel()
 	ctx := testContext(t)
 	options, err := natsServerOptions(ServerOptions{StoreDir: t.TempDir(), Listen: "127.0.0.1:0"})
 	ok(t, err)

@@ -209,6 +209,7 @@ func TestConsumerDeleted(t *testing.T) {
 // To give a task back while the broker is away is no error: the task comes back
 // by itself.
 func TestGiveBackWhileBrokerIsAway(t *testing.T) {
+	t.Parallel()
 	ctx := testContext(t)
 	dir := t.TempDir()
 	s := start(t, ServerOptions{StoreDir: dir, Listen: "127.0.0.1:0"})
