@@ -24,9 +24,9 @@ at any time: the folder says what is committed, the server has the rest.`,
 		Example: `  flipmill aggregator --nats-url nats://broker:4222 -o datasets --log-level info`,
 		Args:    wantArgs(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := config.Load(cmd.Flags())
+			c, err := load(cmd)
 			if err != nil {
-				return withCode(exitConfig, err)
+				return err
 			}
 			return aggregate(cmd, c)
 		},

@@ -34,9 +34,9 @@ or denies a look.`,
   flipmill doctor --output /data`,
 		Args: wantArgs(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := config.Load(cmd.Flags())
+			c, err := load(cmd)
 			if err != nil {
-				return withCode(exitConfig, err)
+				return err
 			}
 			findings := lookAtSecrets(c.Credentials, c.TLSKey)
 			ofBroker, broken := lookAtBroker(cmd.Context(), c, cmd.ErrOrStderr())

@@ -33,9 +33,9 @@ func newJobVerb(cmd *cobra.Command, run func(context.Context, *jobVerb) error) *
 		cmd.Args = wantArgs(1, 1, "one JOB, as flipmill list shows it")
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := config.Load(cmd.Flags())
+		c, err := load(cmd)
 		if err != nil {
-			return withCode(exitConfig, err)
+			return err
 		}
 		v := &jobVerb{c: c, out: cmd.OutOrStdout()}
 		if len(args) > 0 {

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/flipmill/flipmill/pkg/config"
 )
 
 func main() {
@@ -56,6 +58,13 @@ func unknownVerb(root *cobra.Command, name string) error {
 		text += "; did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return fmt.Errorf("%s; flipmill help lists the verbs", text)
+}
+
+// load reads a verb's configuration; whatever is wrong with it has an exit code
+// of its own.
+func load(cmd *cobra.Command) (*config.Config, error) {
+	c, err := config.Load(cmd.Flags())
+	return c, withCode(exitConfig, err)
 }
 
 // wantArgs makes a wrong number of arguments an error of usage that says what

@@ -36,9 +36,9 @@ An interrupted run keeps what it has committed: the same command finishes it.`,
   zstdcat huge.txt.zst | flipmill run - --size 8x8 --rule king --json`,
 		Args: wantArgs(1, math.MaxInt, "at least one CORPUS file, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := config.Load(cmd.Flags())
+			c, err := load(cmd)
 			if err != nil {
-				return withCode(exitConfig, err)
+				return err
 			}
 			r := &runner{c: c, paths: args, stdin: cmd.InOrStdin(), stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
 			return r.run(cmd.Context())

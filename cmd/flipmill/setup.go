@@ -25,9 +25,9 @@ where only an administrator may create streams.`,
   flipmill setup --nats-url nats://a:4222,nats://b:4222 --replicas 3`,
 		Args: wantArgs(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := config.Load(cmd.Flags())
+			c, err := load(cmd)
 			if err != nil {
-				return withCode(exitConfig, err)
+				return err
 			}
 			log := daemon.NewLogger(cmd.ErrOrStderr(), c.LogFormat, c.LogLevel)
 			conn, err := connect(cmd.Context(), c, "setup", log)

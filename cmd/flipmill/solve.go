@@ -31,9 +31,9 @@ are solved, and the exit code is 1.`,
   flipmill solve --preset fliptile tiles.txt
   printf '110\n101\n011\n' | flipmill solve --rule king --target one`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := config.Load(cmd.Flags())
+			c, err := load(cmd)
 			if err != nil {
-				return withCode(exitConfig, err)
+				return err
 			}
 			if len(args) == 0 {
 				args = []string{"-"}

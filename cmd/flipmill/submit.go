@@ -36,9 +36,9 @@ that are committed are compared with the corpus, the others are handed over anew
   zstdcat huge.txt.zst | flipmill submit - --size 8x8 --job huge`,
 		Args: wantArgs(1, math.MaxInt, "at least one CORPUS file, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := config.Load(cmd.Flags())
+			c, err := load(cmd)
 			if err != nil {
-				return withCode(exitConfig, err)
+				return err
 			}
 			spec, err := specOf(c)
 			if err != nil {

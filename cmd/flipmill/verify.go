@@ -22,9 +22,9 @@ doubled or altered.`,
 		Example: `  flipmill verify out/job=boards-5x5`,
 		Args:    wantArgs(1, 1, "one DATASET folder, such as out/job=boards-5x5"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := config.Load(cmd.Flags())
+			c, err := load(cmd)
 			if err != nil {
-				return withCode(exitConfig, err)
+				return err
 			}
 			report, err := dataset.Verify(args[0])
 			if err != nil {

@@ -26,9 +26,9 @@ another worker has them after the server's --ack-wait.`,
 		Example: `  flipmill worker --nats-url nats://broker:4222 --log-level info`,
 		Args:    wantArgs(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := config.Load(cmd.Flags())
+			c, err := load(cmd)
 			if err != nil {
-				return withCode(exitConfig, err)
+				return err
 			}
 			child, err := childCommand()
 			if err != nil {
