@@ -68,12 +68,15 @@ func newChaos(t *testing.T, rng *rand.Rand) *chaos {
 		running:  map[string]*process{},
 		progress: make(chan struct{}, 1<<16),
 	}
-	c.cluster = newCluster(t, func(line string) {
-		if strings.Contains(line, "chunk solved") || strings.Contains(line, "part committed") {
-			c.progress <- struct{}{}
-		}
-	})
+	c.cluster = newCluster(t, func(line string) { tellProgress(line, c.progress) })
 	return c
+}
+
+// tellProgress tells of a line that says that a chunk or a part has come through.
+func tellProgress(line string, progress chan<- struct{}) {
+	if strings.Contains(line, "chunk solved") || strings.Contains(line, "part committed") {
+		progress <- struct{}{}
+	}
 }
 
 // names returns the names of all processes, in an order that never changes.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -111,12 +112,14 @@ func TestPurgedStreams(t *testing.T) {
 }
 
 // TestRollingRestart stops every service with SIGTERM in the middle of a job, one
-// after the other, again and again. Each puts down what it holds and ends well;
-// the broker's ack-wait is so long that a task which is not given back, or not
-// finished, would hold the job up beyond the patience of the test.
+// after the other, again and again, each after another chunk or part has come
+// through: however slow the machine, the job comes to its end. Each puts down what
+// it holds and ends well; the broker's ack-wait is so long that a task which is not
+// given back, or not finished, would hold the job up beyond the patience of the test.
 func TestRollingRestart(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, nil)
+	progress := make(chan struct{}, 1<<16)
+	c := newCluster(t, func(line string) { tellProgress(line, progress) })
 	want := calm(t, c.dir)
 	c.run("setup", "--ack-wait", "1h")
 	commands := [][]string{{"worker", "--workers", "1"}, {"aggregator", "-o", "far"}, {"worker", "--workers", "2"}}
@@ -126,16 +129,18 @@ func TestRollingRestart(t *testing.T) {
 	}
 	submit := c.start("submit", append(smallJob, "--wait")...)
 	for restarts, running := 0, true; running || restarts < len(services); restarts++ {
+		select {
+		case <-progress:
+		case <-submit.done:
+			running = false
+		case <-time.After(processPatience):
+			t.Fatalf("nothing comes forward after %d restarts:\n%s", restarts, submit.log())
+		}
 		i := restarts % len(services)
 		services[i].await(" started", 1)
 		services[i].signal(syscall.SIGTERM)
 		services[i].succeed()
 		services[i] = c.start(commands[i][0], commands[i][1:]...)
-		select {
-		case <-submit.done:
-			running = false
-		default:
-		}
 	}
 	submit.succeed()
 	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)

@@ -38,7 +38,15 @@ func streamDrift(got, want jetstream.StreamConfig) (d drift) {
 	d.limit("replicas", got.Replicas, want.Replicas)
 	d.limit("max-bytes", got.MaxBytes, want.MaxBytes)
 	d.limit("max-msg-size", got.MaxMsgSize, want.MaxMsgSize)
+	d.limit("max-consumers", got.MaxConsumers, maxConsumers(want))
 	return d
+}
+
+func maxConsumers(want jetstream.StreamConfig) int {
+	if want.MaxConsumers == 0 {
+		return noLimit
+	}
+	return want.MaxConsumers
 }
 
 func perSubject(want jetstream.StreamConfig) int64 {
@@ -56,23 +64,6 @@ func laneDrift(got, want jetstream.ConsumerConfig) (d drift) {
 	d.limit("ack-wait", got.AckWait, want.AckWait)
 	d.limit("max-ack-pending", got.MaxAckPending, want.MaxAckPending)
 	return d
-}
-
-// bucketConfig describes the stream below the bucket, by the specification of
-// NATS (ADR-8).
-func bucketConfig(l Limits) jetstream.StreamConfig {
-	return jetstream.StreamConfig{
-		Name:              bucketStream,
-		Subjects:          []string{keyPrefix + ">"},
-		Retention:         jetstream.LimitsPolicy,
-		Discard:           jetstream.DiscardNew,
-		MaxMsgsPerSubject: 1,
-		AllowDirect:       true,
-		Storage:           l.storage(),
-		Replicas:          l.Replicas,
-		MaxBytes:          noLimit,
-		MaxMsgSize:        noLimit,
-	}
 }
 
 // warnDrift says in the log where streams break the rules. Who binds to them

@@ -239,6 +239,9 @@ func (e *examination) streams(ctx context.Context) error {
 			e.missing += max(want.MaxBytes, 0)
 			continue
 		}
+		if e.account != nil && e.account.Limits.MaxConsumers > 0 {
+			want.MaxConsumers = info.Config.MaxConsumers // the account's own limit goes before
+		}
 		d := streamDrift(info.Config, want)
 		found := fmt.Sprintf("%d messages, %s", info.State.Msgs, mib(int64(info.State.Bytes)))
 		if info.Config.MaxBytes > 0 {

@@ -122,6 +122,18 @@ func TestExamineNoRoom(t *testing.T) {
 	}
 }
 
+// An account that allows fewer consumers than we would is fine, if it must be.
+func TestExamineFewConsumers(t *testing.T) {
+	s := startWith(t, func(*server.Options) {})
+	ok(t, s.ns.GlobalAccount().UpdateJetStreamLimits(map[string]server.JetStreamAccountLimits{
+		"": {MaxMemory: -1, MaxStore: -1, MaxStreams: -1, MaxConsumers: 50},
+	}))
+	c := connect(t, Options{URL: s.URL()})
+	ok(t, c.Setup(testContext(t), Limits{}))
+	wrong, _ := findings(t, c, Limits{}, nil)
+	wantWrong(t, wrong, nil)
+}
+
 // What is denied is a finding with advice, and an error.
 func TestExamineDenied(t *testing.T) {
 	s := startWith(t, func(o *server.Options) {

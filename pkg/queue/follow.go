@@ -18,8 +18,79 @@ const readAhead = 16
 // logged is a message with its place in the log.
 type logged struct {
 	jetstream.Msg
-	seq uint64
+	meta *jetstream.MsgMetadata
 }
+
+// A consumer is made for each reading of a stream, and the broker allows a stream
+// only so many at a time. So who has read deletes his; what a process leaves that
+// dies, the broker deletes after leftBehind.
+const (
+	leftBehind  = 30 * time.Second
+	dismissTime = 2 * time.Second // for the deletion: nobody waits longer for tidiness
+)
+
+// dismiss deletes a consumer that is no longer read from, also where ctx has
+// ended. If that fails the broker does it later.
+func (c *Conn) dismiss(ctx context.Context, stream string, consumer jetstream.Consumer) {
+	if !c.Connected() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dismissTime)
+	defer cancel()
+	if err := c.js.DeleteConsumer(ctx, stream, consumer.CachedInfo().Name); err != nil {
+		c.log.Debug("consumer left behind", "stream", stream, "error", err)
+	}
+}
+
+// snapshot returns the latest message of each subject that the filters match, as
+// it is now. Headers alone will do where headersOnly.
+func (c *Conn) snapshot(ctx context.Context, stream string, headersOnly bool, filters ...string) (all []logged, err error) {
+	err = c.do(ctx, func(ctx context.Context) error {
+		all = nil
+		consumer, err := c.js.CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
+			FilterSubjects:    filters,
+			DeliverPolicy:     jetstream.DeliverLastPerSubjectPolicy,
+			AckPolicy:         jetstream.AckNonePolicy,
+			HeadersOnly:       headersOnly,
+			InactiveThreshold: leftBehind,
+			MemoryStorage:     true,
+			Replicas:          1,
+		})
+		if err != nil {
+			return err
+		}
+		defer c.dismiss(ctx, stream, consumer)
+		for {
+			before := len(all)
+			batch, err := consumer.FetchNoWait(snapshotBatch)
+			if err != nil {
+				return err
+			}
+			for m := range batch.Messages() {
+				meta, err := m.Metadata()
+				if err != nil {
+					return err
+				}
+				if all = append(all, logged{m, meta}); meta.Sequence.Consumer != uint64(len(all)) {
+					return errGap
+				}
+			}
+			if err := batch.Error(); err != nil {
+				return err
+			}
+			if len(all) == before {
+				return nil
+			}
+		}
+	})
+	return all, err
+}
+
+// snapshotBatch is how many messages of a snapshot are asked for at a time.
+const snapshotBatch = 1000
+
+// errGap says that a message was sent and did not arrive.
+var errGap = fmt.Errorf("%w: a message was lost on its way", ErrUnreachable)
 
 // checkInterval is how often a log is checked to be the same one still, besides
 // after every loss of the connection.
@@ -30,26 +101,32 @@ const checkInterval = 10 * time.Second
 // It ends with ErrNotFound when the stream, or its end, is lost.
 func (c *Conn) follow(ctx context.Context, stream string, config jetstream.OrderedConsumerConfig) iter.Seq2[logged, error] {
 	return func(yield func(logged, error) bool) {
+		var consumer jetstream.Consumer
 		var messages jetstream.MessagesContext
 		var created time.Time
+		config.InactiveThreshold = leftBehind
 		err := c.do(ctx, func(ctx context.Context) error {
 			s, err := c.js.Stream(ctx, stream)
 			if err != nil {
 				return err
 			}
 			created = s.CachedInfo().Created
-			consumer, err := s.OrderedConsumer(ctx, config)
-			if err != nil {
+			if consumer, err = s.OrderedConsumer(ctx, config); err != nil {
 				return err
 			}
-			messages, err = consumer.Messages(jetstream.PullMaxMessages(readAhead))
+			if messages, err = consumer.Messages(jetstream.PullMaxMessages(readAhead)); err != nil {
+				c.dismiss(ctx, stream, consumer)
+			}
 			return err
 		})
 		if err != nil {
 			yield(logged{}, err)
 			return
 		}
-		defer messages.Stop()
+		defer func() {
+			messages.Stop()
+			c.dismiss(ctx, stream, consumer)
+		}()
 		f := &follower{conn: c, messages: messages, stream: stream, created: created}
 		watched, lose := context.WithCancelCause(ctx)
 		var watching sync.WaitGroup
@@ -101,7 +178,7 @@ func (f *follower) next(ctx, watched context.Context) (logged, error) {
 		return logged{}, err
 	}
 	f.last.Store(meta.Sequence.Stream)
-	return logged{msg, meta.Sequence.Stream}, nil
+	return logged{msg, meta}, nil
 }
 
 // awaitLoss returns an error when the stream is no longer the one that is being

@@ -1,6 +1,8 @@
 package queue
 
 import (
+	"context"
+	"iter"
 	"net"
 	"os"
 	"path/filepath"
@@ -87,4 +89,69 @@ func TestEnsureLeavesWhatIsThere(t *testing.T) {
 		t.Errorf("the limits were changed: %+v, %+v", s.CachedInfo().Config, lane.CachedInfo().Config)
 	}
 	ok(t, c.PublishResult(ctx, wire.ID{Job: "j"}, nil)) // its stream is there again
+}
+
+// Whoever reads or follows leaves no consumer on the broker, however it ends: it
+// allows a stream only so many.
+func TestNoConsumerIsLeft(t *testing.T) {
+	t.Parallel()
+	ctx := testContext(t)
+	c := setUp(t, Limits{})
+	_, err := c.CreateJob(ctx, newJob(t, "j"))
+	ok(t, err)
+	ok(t, c.PublishResult(ctx, wire.ID{Job: "j"}, nil))
+	for _, read := range []func(ctx context.Context){
+		func(ctx context.Context) { _, err := c.Standing(ctx, "j"); ok(t, err) },
+		func(ctx context.Context) { _, err := c.Standings(ctx); ok(t, err) },
+		func(ctx context.Context) { _, err := c.Locate(ctx, "j"); ok(t, err) },
+		func(ctx context.Context) {
+			for _, err := range c.WatchStanding(ctx, "j") {
+				ok(t, err)
+				break
+			}
+		},
+		func(ctx context.Context) {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			for _, err := range c.Results(ctx) {
+				if err != nil {
+					wantError(t, err, context.Canceled)
+				}
+				cancel()
+			}
+		},
+	} {
+		for range 100 {
+			read(ctx)
+		}
+	}
+	for _, name := range []string{bucketStream, resultsStream} {
+		s, err := c.js.Stream(ctx, name)
+		ok(t, err)
+		if n := s.CachedInfo().State.Consumers; n != 0 {
+			t.Errorf("%s has %d consumers", name, n)
+		}
+	}
+}
+
+// Far more than the 1000 that a server allows a stream as it comes follow a job
+// at a time.
+func TestManyFollow(t *testing.T) {
+	t.Parallel()
+	ctx := testContext(t)
+	c := setUp(t, Limits{})
+	_, err := c.CreateJob(ctx, newJob(t, "j"))
+	ok(t, err)
+	const many = 1500
+	for range many {
+		next, stop := iter.Pull2(c.WatchStanding(ctx, "j"))
+		defer stop()
+		_, err, _ := next()
+		ok(t, err)
+	}
+	s, err := c.js.Stream(ctx, bucketStream)
+	ok(t, err)
+	if n := s.CachedInfo().State.Consumers; n != many {
+		t.Errorf("%d consumers, want %d", n, many)
+	}
 }

@@ -108,37 +108,13 @@ func (c *Conn) delivered(ctx context.Context) (map[Lane]uint64, error) {
 }
 
 func (c *Conn) locateResults(ctx context.Context, job string, places map[int64]Place) error {
-	stream, err := c.stream(ctx, resultsStream)
-	if err != nil {
-		return err
+	results, err := c.snapshot(ctx, resultsStream, true, fmt.Sprintf("%s.*.%s.*.*", resultPrefix, job))
+	for _, r := range results {
+		if id, err := parseResultSubject(r.Subject()); err == nil {
+			places[id.Chunk] = Place{Where: Solved, Since: r.meta.Timestamp}
+		}
 	}
-	pattern := fmt.Sprintf("%s.*.%s.*.*", resultPrefix, job)
-	subjects, err := c.subjects(ctx, stream, pattern)
-	if err != nil || len(subjects) == 0 {
-		return err
-	}
-	return c.do(ctx, func(ctx context.Context) error {
-		consumer, err := c.js.OrderedConsumer(ctx, resultsStream, jetstream.OrderedConsumerConfig{
-			FilterSubjects: []string{pattern},
-			DeliverPolicy:  jetstream.DeliverLastPerSubjectPolicy,
-			HeadersOnly:    true,
-		})
-		if err != nil {
-			return err
-		}
-		batch, err := consumer.FetchNoWait(len(subjects))
-		if err != nil {
-			return err
-		}
-		for m := range batch.Messages() {
-			id, err := parseResultSubject(m.Subject())
-			meta, metaErr := m.Metadata()
-			if err == nil && metaErr == nil {
-				places[id.Chunk] = Place{Where: Solved, Since: meta.Timestamp}
-			}
-		}
-		return batch.Error()
-	})
+	return err
 }
 
 // subjects returns the subjects in a stream that match a pattern.

@@ -87,9 +87,10 @@ func (c *Conn) explain(err error, denials int) error {
 // Error codes of the JetStream API for a lack of room, which may end, besides
 // those that come with status 503. errStoreFailed is a stream at its limit.
 const (
-	errMemoryExceeded  jetstream.ErrorCode = 10028
-	errStorageExceeded jetstream.ErrorCode = 10047
-	errStoreFailed     jetstream.ErrorCode = 10077
+	errTooManyConsumers jetstream.ErrorCode = 10026
+	errMemoryExceeded   jetstream.ErrorCode = 10028
+	errStorageExceeded  jetstream.ErrorCode = 10047
+	errStoreFailed      jetstream.ErrorCode = 10077
 )
 
 const statusUnavailable = 503
@@ -104,7 +105,7 @@ func isTransient(err error) bool {
 		switch api.ErrorCode {
 		case jetstream.JSErrCodeJetStreamNotEnabled, jetstream.JSErrCodeJetStreamNotEnabledForAccount:
 			return false // 503 as well
-		case errMemoryExceeded, errStorageExceeded, errStoreFailed:
+		case errTooManyConsumers, errMemoryExceeded, errStorageExceeded, errStoreFailed:
 			return true
 		}
 		return api.Code == statusUnavailable

@@ -39,7 +39,7 @@ func (c *Conn) Results(ctx context.Context) iter.Seq2[*Result, error] {
 				yield(nil, fmt.Errorf("follow results: %w", err))
 				return
 			}
-			if r := c.storedResult(m.seq, m.Subject(), m.Data()); r != nil && !yield(r, nil) {
+			if r := c.storedResult(m.meta.Sequence.Stream, m.Subject(), m.Data()); r != nil && !yield(r, nil) {
 				return
 			}
 		}

@@ -39,6 +39,10 @@ func Lanes() []Lane { return []Lane{High, Normal, Low} }
 // only has to outlast a publisher that sends again what was not acknowledged.
 const duplicateWindow = 2 * time.Minute
 
+// mostConsumers bounds how many follow a stream at a time: each process that waits
+// for a job follows its records. A server allows 1000 as it comes, which is few.
+const mostConsumers = 100_000
+
 // Limits bounds what the broker keeps. Zero values mean the defaults.
 type Limits struct {
 	Memory        bool          // keep streams in memory instead of in files
@@ -94,14 +98,11 @@ func (c *Conn) Ensure(ctx context.Context, limits Limits) error {
 // setUp leaves to do whether something is looked up or set up.
 func (c *Conn) setUp(ctx context.Context, limits Limits, do func(lookUp, setUp func(context.Context) error) error) error {
 	l := limits.withDefaults()
-	for _, s := range c.streamConfigs(l) {
+	for _, s := range append(c.streamConfigs(l), bucketConfig(l)) {
 		if err := do(func(ctx context.Context) error {
 			_, err := c.js.Stream(ctx, s.Name)
 			return err
-		}, func(ctx context.Context) error {
-			_, err := c.js.CreateOrUpdateStream(ctx, s)
-			return err
-		}); err != nil {
+		}, func(ctx context.Context) error { return c.setUpStream(ctx, s) }); err != nil {
 			return fmt.Errorf("set up stream %s: %w", s.Name, err)
 		}
 	}
@@ -116,16 +117,18 @@ func (c *Conn) setUp(ctx context.Context, limits Limits, do func(lookUp, setUp f
 			return fmt.Errorf("set up lane %s: %w", lane, err)
 		}
 	}
-	if err := do(func(ctx context.Context) error {
-		_, err := c.js.KeyValue(ctx, jobsBucket)
-		return err
-	}, func(ctx context.Context) error {
-		_, err := c.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: jobsBucket, Storage: l.storage(), Replicas: l.Replicas})
-		return err
-	}); err != nil {
-		return fmt.Errorf("set up bucket %s: %w", jobsBucket, err)
-	}
 	return nil
+}
+
+// setUpStream creates a stream or changes its limits.
+func (c *Conn) setUpStream(ctx context.Context, s jetstream.StreamConfig) error {
+	_, err := c.js.CreateOrUpdateStream(ctx, s)
+	var api *jetstream.APIError
+	if errors.As(err, &api) && api.ErrorCode == errTooManyConsumers {
+		s.MaxConsumers = noLimit // of its own: the account has one that is lower
+		_, err = c.js.CreateOrUpdateStream(ctx, s)
+	}
+	return err
 }
 
 func (l Limits) storage() jetstream.StorageType {
@@ -143,11 +146,12 @@ func (c *Conn) streamConfigs(l Limits) []jetstream.StreamConfig {
 		Retention: jetstream.WorkQueuePolicy,
 		MaxBytes:  l.TaskBytes,
 	}, {
-		Name:        resultsStream,
-		Subjects:    []string{resultPrefix + ".*.*.*.*"},
-		Retention:   jetstream.LimitsPolicy,
-		MaxBytes:    l.ResultBytes,
-		AllowDirect: true,
+		Name:         resultsStream,
+		Subjects:     []string{resultPrefix + ".*.*.*.*"},
+		Retention:    jetstream.LimitsPolicy,
+		MaxBytes:     l.ResultBytes,
+		AllowDirect:  true,
+		MaxConsumers: mostConsumers,
 	}}
 	for i := range streams {
 		s := &streams[i]
@@ -171,5 +175,27 @@ func laneConfig(lane Lane, l Limits) jetstream.ConsumerConfig {
 		AckWait:       l.AckWait,
 		MaxDeliver:    -1,
 		MaxAckPending: l.MaxAckPending,
+	}
+}
+
+// bucketConfig describes the stream below the bucket, by the specification of
+// NATS (ADR-8).
+func bucketConfig(l Limits) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:              bucketStream,
+		Subjects:          []string{keyPrefix + ">"},
+		Retention:         jetstream.LimitsPolicy,
+		Discard:           jetstream.DiscardNew,
+		MaxMsgsPerSubject: 1,
+		MaxMsgs:           noLimit,
+		MaxBytes:          noLimit,
+		MaxMsgSize:        noLimit,
+		MaxConsumers:      mostConsumers,
+		Duplicates:        duplicateWindow,
+		AllowRollup:       true,
+		DenyDelete:        true,
+		AllowDirect:       true,
+		Storage:           l.storage(),
+		Replicas:          l.Replicas,
 	}
 }

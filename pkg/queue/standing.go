@@ -81,13 +81,17 @@ func (c *Conn) Standing(ctx context.Context, id string) (*Standing, error) {
 	if err := wire.ValidateJobID(id); err != nil {
 		return nil, fmt.Errorf("read job: %w", err)
 	}
-	records, err := c.snapshot(ctx, standingKeys(id)...)
-	if err != nil {
-		return nil, fmt.Errorf("read job %s: %w", id, err)
-	}
 	s := &Standing{Order: wire.Proceed}
-	for _, r := range records {
-		if err := s.add(r.key, r.data, r.written); err != nil {
+	// The job comes last: what the others say of it must not be news to it.
+	for _, suffix := range []string{ledgerSuffix, controlSuffix, troubleSuffix, ""} {
+		entry, err := c.entry(ctx, id, suffix)
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err == nil {
+			err = s.add(entry.Key(), entry.Value(), entry.Created())
+		}
+		if err != nil {
 			return nil, fmt.Errorf("read job %s: %w", id, err)
 		}
 	}
@@ -99,17 +103,21 @@ func (c *Conn) Standing(ctx context.Context, id string) (*Standing, error) {
 
 // Standings returns where all jobs stand, by their ids.
 func (c *Conn) Standings(ctx context.Context) ([]*Standing, error) {
-	records, err := c.snapshot(ctx, ">")
+	records, err := c.snapshot(ctx, bucketStream, false, keyPrefix+">")
 	if err != nil {
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}
 	jobs := map[string]*Standing{}
 	for _, r := range records {
-		id, _, _ := strings.Cut(r.key, ".")
+		if r.Headers().Get(operationHeader) != "" {
+			continue
+		}
+		key := strings.TrimPrefix(r.Subject(), keyPrefix)
+		id, _, _ := strings.Cut(key, ".")
 		if jobs[id] == nil {
 			jobs[id] = &Standing{Order: wire.Proceed}
 		}
-		if err := jobs[id].add(r.key, r.data, r.written); err != nil {
+		if err := jobs[id].add(key, r.Data(), r.meta.Timestamp); err != nil {
 			c.log.Warn("record put aside", "error", err)
 		}
 	}
@@ -117,55 +125,6 @@ func (c *Conn) Standings(ctx context.Context) ([]*Standing, error) {
 	all := slices.Collect(maps.Values(jobs))
 	slices.SortFunc(all, func(a, b *Standing) int { return strings.Compare(a.Job.ID, b.Job.ID) })
 	return all, nil
-}
-
-// snapshot returns the records whose keys match, as they are now. Like follow it
-// pulls, where the bucket's own watcher is pushed to: that does not reach an
-// account apart from the bucket's, as each role has.
-func (c *Conn) snapshot(ctx context.Context, keys ...string) (records []record, err error) {
-	var filter []string
-	for _, key := range keys {
-		filter = append(filter, keyPrefix+key)
-	}
-	err = c.do(ctx, func(ctx context.Context) error {
-		records = nil
-		consumer, err := c.js.OrderedConsumer(ctx, bucketStream, jetstream.OrderedConsumerConfig{
-			FilterSubjects: filter,
-			DeliverPolicy:  jetstream.DeliverLastPerSubjectPolicy,
-		})
-		if err != nil || consumer.CachedInfo().NumPending == 0 {
-			return err
-		}
-		messages, err := consumer.Messages(jetstream.PullMaxMessages(readAhead))
-		if err != nil {
-			return err
-		}
-		defer messages.Stop()
-		for {
-			m, err := messages.Next(jetstream.NextContext(ctx))
-			if err != nil {
-				return err
-			}
-			meta, err := m.Metadata()
-			if err != nil {
-				return err
-			}
-			if m.Headers().Get(operationHeader) == "" {
-				records = append(records, record{strings.TrimPrefix(m.Subject(), keyPrefix), m.Data(), meta.Timestamp})
-			}
-			if meta.NumPending == 0 {
-				return nil
-			}
-		}
-	})
-	return records, err
-}
-
-// record is what the bucket has under a key.
-type record struct {
-	key     string
-	data    []byte
-	written time.Time
 }
 
 // WatchStanding returns where a job stands, then again after each change,
@@ -182,18 +141,14 @@ func (c *Conn) WatchStanding(ctx context.Context, id string) iter.Seq2[*Standing
 			FilterSubjects: filter,
 			DeliverPolicy:  jetstream.DeliverLastPerSubjectPolicy,
 		}) {
-			var meta *jetstream.MsgMetadata
-			if err == nil {
-				meta, err = m.Metadata()
-			}
 			if err == nil && m.Headers().Get(operationHeader) == "" {
-				err = now.add(strings.TrimPrefix(m.Subject(), keyPrefix), m.Data(), meta.Timestamp)
+				err = now.add(strings.TrimPrefix(m.Subject(), keyPrefix), m.Data(), m.meta.Timestamp)
 			}
 			if err != nil {
 				yield(nil, fmt.Errorf("watch job %s: %w", id, err))
 				return
 			}
-			if meta.NumPending > 0 || now.Job == nil {
+			if m.meta.NumPending > 0 || now.Job == nil {
 				continue
 			}
 			copied := now
