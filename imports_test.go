@@ -33,6 +33,7 @@ func arrows() map[string]arrow {
 		"pkg/tally":            {imports: "pkg/puzzle"},
 		"pkg/corpus":           {imports: "pkg/puzzle github.com/klauspost/compress"},
 		"pkg/config":           {imports: "pkg/puzzle github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper go.yaml.in/yaml/v3"},
+		"pkg/protocol":         {imports: "pkg/wire", tests: "github.com/cockroachdb/datadriven"},
 		"pkg/wire":             {imports: "pkg/puzzle pkg/tally pkg/wire/internal/pb google.golang.org/protobuf"},
 		"pkg/wire/internal/pb": {imports: "google.golang.org/protobuf"},
 		"pkg/dataset":          {imports: "pkg/puzzle pkg/tally github.com/parquet-go/parquet-go github.com/klauspost/compress", tests: "pkg/solver " + sync + " " + duckdb},
@@ -40,7 +41,7 @@ func arrows() map[string]arrow {
 
 		"producer":   {imports: "pkg/puzzle pkg/corpus pkg/wire pkg/dataset pkg/queue " + sync + " " + prometheus},
 		"worker":     {imports: "pkg/puzzle pkg/solver pkg/tally pkg/wire pkg/dataset pkg/queue " + sync + " " + prometheus},
-		"aggregator": {imports: "pkg/puzzle pkg/tally pkg/wire pkg/dataset pkg/queue " + sync + " " + prometheus, tests: "github.com/cockroachdb/datadriven"},
+		"aggregator": {imports: "pkg/puzzle pkg/tally pkg/wire pkg/protocol pkg/dataset pkg/queue " + sync + " " + prometheus},
 
 		"cmd/flipmill": {
 			imports: "producer worker aggregator pkg/puzzle pkg/solver pkg/tally pkg/corpus pkg/config pkg/daemon pkg/wire pkg/dataset pkg/queue " +
@@ -75,7 +76,7 @@ type ban struct {
 }
 
 func bans() []ban {
-	const pure = "pkg/puzzle pkg/solver pkg/tally pkg/wire"
+	const pure = "pkg/puzzle pkg/solver pkg/tally pkg/wire pkg/protocol"
 	return []ban{
 		{path: "github.com/parquet-go/parquet-go", but: "pkg/dataset", why: "one package knows the file format"},
 		{path: "github.com/nats-io", but: "pkg/queue", why: "one package knows the broker"},

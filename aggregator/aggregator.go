@@ -32,6 +32,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/flipmill/flipmill/pkg/dataset"
+	"github.com/flipmill/flipmill/pkg/protocol"
 	"github.com/flipmill/flipmill/pkg/queue"
 	"github.com/flipmill/flipmill/pkg/tally"
 	"github.com/flipmill/flipmill/pkg/wire"
@@ -112,19 +113,12 @@ type aggregator struct {
 
 // job is a job that the aggregator serves.
 type job struct {
-	id      string
-	dir     *dataset.Dir
-	chunks  *collector
-	totals  *wire.Totals // nil until the job is sealed
-	ledger  wire.Ledger
-	dropped bool // done, failed or cancelled: further results are garbage
-	waits   bool // nothing can be written at present; retry will try again
-}
+	id     string
+	dir    *dataset.Dir
+	chunks *protocol.Collector // decides; proceed carries out
+	totals *wire.Totals        // nil until the job is sealed
 
-// drop forgets the results of a job that needs no more.
-func (j *job) drop() {
-	j.dropped = true
-	j.chunks.open, j.chunks.inMemory = nil, 0
+	announced bool // its end has been logged
 }
 
 func (a *aggregator) loop(ctx context.Context, jobs <-chan *wire.Job, results <-chan *queue.Result, orders <-chan queue.Ordered) error {
@@ -164,29 +158,24 @@ func (a *aggregator) takeUp(ctx context.Context, record *wire.Job) error {
 		}
 		a.jobs[record.ID] = j
 	}
-	if j.dropped || j.totals != nil || record.Totals == nil {
-		return nil
+	if record.Totals != nil && j.totals == nil {
+		j.totals = record.Totals
+		j.chunks.Seal(record.Totals)
 	}
-	j.totals = record.Totals
-	if err := j.chunks.seal(record.Totals.Chunks); err != nil {
-		return a.fail(ctx, j, err)
-	}
-	return a.advance(ctx, j, j.chunks.last())
+	return a.proceed(ctx, j)
 }
 
 // open finds out how far a job has come, from its files alone.
 func (a *aggregator) open(ctx context.Context, record *wire.Job) (*job, error) {
-	j := &job{id: record.ID, chunks: newCollector(record.Spec.PartChunks), ledger: wire.Ledger{State: wire.Open}}
+	j := &job{id: record.ID, chunks: protocol.NewCollector(record.Spec.PartChunks)}
 	known, err := a.conn.Ledger(ctx, j.id)
-	if err == nil && known.State != wire.Open {
-		j.drop()
-		return j, nil
-	}
 	if err != nil && !errors.Is(err, queue.ErrNotFound) {
 		return nil, err
 	}
 	if err == nil {
-		j.ledger.Received = known.Received // until the log is read again
+		if j.chunks.Recall(known); j.chunks.Ended() {
+			return j, nil
+		}
 	}
 	order, err := a.conn.Order(ctx, j.id) // before it can end otherwise
 	if err != nil {
@@ -203,39 +192,33 @@ func (a *aggregator) open(ctx context.Context, record *wire.Job) (*job, error) {
 	case passes(err):
 		return nil, err // a folder that cannot be read now says nothing about the job
 	case err != nil:
-		return j, a.fail(ctx, j, err)
+		j.chunks.Fail(err)
+		return j, nil
 	}
 	for _, f := range footers {
-		j.chunks.restore(int64(f.Part), wire.Count{Chunks: int64(f.Chunks), Records: f.Records})
-		if err := j.note(f); err != nil {
-			return j, a.fail(ctx, j, err)
+		mark, err := markOf(f)
+		if err != nil {
+			j.chunks.Fail(err)
+			return j, nil
 		}
+		j.chunks.Restore(mark, wire.Count{Chunks: int64(f.Chunks), Records: f.Records})
 	}
 	if order == wire.Cancel {
-		return j, a.cancel(ctx, j)
+		a.cancel(j)
+		return j, nil
 	}
 	a.log.Info("job taken up", "job", j.id, "committed_parts", len(footers))
-	return j, a.publish(ctx, j)
+	j.chunks.Refresh()
+	return j, nil
 }
 
-// note enters a committed part into the ledger, in order.
-func (j *job) note(f dataset.Footer) error {
+// markOf returns what the ledger says of a committed part.
+func markOf(f dataset.Footer) (wire.Part, error) {
 	sum, err := hex.DecodeString(f.InputSHA256)
 	if err != nil || len(sum) < wire.PartDigestSize {
-		return fmt.Errorf("part %d: input_sha256 %q is no SHA-256", f.Part, f.InputSHA256)
+		return wire.Part{}, fmt.Errorf("part %d: input_sha256 %q is no SHA-256", f.Part, f.InputSHA256)
 	}
-	j.ledger.Add(wire.Part{Number: int64(f.Part), Digest: [wire.PartDigestSize]byte(sum)})
-	return nil
-}
-
-// publish tells the world where the job stands. What has been received does not
-// fall, though a restart has to find it again.
-func (a *aggregator) publish(ctx context.Context, j *job) error {
-	if j.chunks.received.Records >= j.ledger.Received.Records {
-		j.ledger.Received = j.chunks.received
-	}
-	j.ledger.Committed = j.chunks.kept
-	return a.conn.PutLedger(ctx, j.id, &j.ledger)
+	return wire.Part{Number: int64(f.Part), Digest: [wire.PartDigestSize]byte(sum)}, nil
 }
 
 // receive takes in one result from the log.
@@ -244,45 +227,31 @@ func (a *aggregator) receive(ctx context.Context, r *queue.Result) error {
 	if err != nil {
 		return err
 	}
-	m := a.opts.Metrics
-	if j == nil || j.dropped {
-		m.results.WithLabelValues("stale").Inc()
+	if j == nil {
+		a.opts.Metrics.results.WithLabelValues(protocol.Stale.String()).Inc()
 		return a.conn.PurgePart(ctx, r.ID.Job, r.ID.Part)
 	}
-	result, err := r.Parse()
-	if err != nil {
-		return a.fail(ctx, j, fmt.Errorf("read the result of chunk %d: %w", r.ID.Chunk, err))
+	switch verdict := j.chunks.Receive(r.ID, r.Seq, r.Parse); verdict {
+	case protocol.Accepted:
+		a.opts.Metrics.results.WithLabelValues(verdict.String()).Inc()
+		if !a.fits() {
+			j.chunks.Forget(r.ID.Chunk)
+		}
+		if a.opts.Received != nil {
+			a.opts.Received(j.id, j.chunks.Received())
+		}
+	case protocol.Duplicate, protocol.Stale:
+		a.opts.Metrics.results.WithLabelValues(verdict.String()).Inc()
+		a.log.Debug("result ignored", "job", j.id, "chunk", r.ID.Chunk, "part", r.ID.Part, "verdict", verdict.String())
 	}
-	if result.Failure != "" {
-		return a.fail(ctx, j, fmt.Errorf("chunk %d: %s", r.ID.Chunk, result.Failure))
-	}
-	v, err := j.chunks.receive(result, r.Seq)
-	switch {
-	case err != nil:
-		return a.fail(ctx, j, err)
-	case v == stale:
-		m.results.WithLabelValues("stale").Inc()
-		return a.conn.PurgePart(ctx, j.id, r.ID.Part)
-	case v == duplicate:
-		m.results.WithLabelValues("duplicate").Inc()
-		a.log.Debug("copy of a result ignored", "job", j.id, "chunk", r.ID.Chunk, "part", r.ID.Part)
-		return nil
-	}
-	m.results.WithLabelValues("accepted").Inc()
-	if !a.fits() {
-		j.chunks.forget(r.ID.Chunk)
-	}
-	if a.opts.Received != nil {
-		a.opts.Received(j.id, j.chunks.received)
-	}
-	return a.advance(ctx, j, r.ID.Part)
+	return a.proceed(ctx, j)
 }
 
 // fits reports whether the memory budget holds all results that are kept.
 func (a *aggregator) fits() bool {
 	var bytes int64
 	for _, j := range a.jobs {
-		bytes += j.chunks.inMemory
+		bytes += j.chunks.InMemory()
 	}
 	return bytes <= a.opts.Memory
 }
@@ -306,44 +275,76 @@ func (a *aggregator) jobOf(ctx context.Context, id string) (*job, error) {
 	return a.jobs[id], nil
 }
 
-// advance commits a part if it is full, and finishes the job if that was all.
-func (a *aggregator) advance(ctx context.Context, j *job, part int64) error {
-	if j.dropped || j.waits {
-		return nil
-	}
-	if j.chunks.full(part) {
-		footer, err := a.commit(ctx, j, part)
-		if err == nil {
-			err = j.note(footer)
-		}
-		if errors.Is(err, errLost) {
-			a.log.Warn("results are lost; the same submit brings them again", "job", j.id, "part", part, "error", err)
+// proceed does what is to be done for a job, until that is nothing.
+func (a *aggregator) proceed(ctx context.Context, j *job) error {
+	for {
+		var err error
+		switch step, part := j.chunks.Next(); step {
+		case protocol.Commit:
+			err = a.commit(ctx, j, part)
+		case protocol.Finish:
+			err = a.finish(ctx, j)
+		case protocol.Tell:
+			a.announce(j)
+			err = a.conn.PutLedger(ctx, j.id, j.chunks.Ledger())
+		case protocol.Purge:
+			err = a.conn.PurgePart(ctx, j.id, part)
+		case protocol.PurgeJob:
+			if err = a.conn.PurgeTasks(ctx, j.id); err == nil {
+				err = a.conn.PurgeResults(ctx, j.id)
+			}
+		default:
 			return nil
 		}
 		if err != nil {
-			return a.waitOrFail(ctx, j, err)
-		}
-		j.chunks.commit(part)
-		a.log.Info("part committed", "job", j.id, "part", part, "records", footer.Records)
-		if err := a.publish(ctx, j); err != nil {
-			return err
-		}
-		if err := a.conn.PurgePart(ctx, j.id, part); err != nil {
 			return err
 		}
 	}
-	if j.chunks.done() {
-		return a.finish(ctx, j)
+}
+
+// announce logs and counts the end of a job, once.
+func (a *aggregator) announce(j *job) {
+	l := j.chunks.Ledger()
+	if j.announced || !l.State.Ended() {
+		return
 	}
-	return nil
+	j.announced = true
+	a.opts.Metrics.jobs.WithLabelValues(l.State.String()).Inc()
+	switch l.State {
+	case wire.Done:
+		a.log.Info("job done", "job", j.id, "records", l.Committed.Records, "parts", len(l.Parts))
+	case wire.Failed:
+		a.log.Error("job failed", "job", j.id, "error", l.Reason)
+	default:
+		a.log.Info("job cancelled", "job", j.id)
+	}
 }
 
 // errLost says that the log no longer has what it had.
 var errLost = errors.New("result lost")
 
-// commit stitches a full part. From here on it does not look at ctx, but where
+// commit makes a full part durable.
+func (a *aggregator) commit(ctx context.Context, j *job, part int64) error {
+	footer, err := a.stitch(ctx, j, part)
+	if errors.Is(err, errLost) {
+		a.log.Warn("results are lost; the same submit brings them again", "job", j.id, "part", part, "error", err)
+		return nil
+	}
+	var mark wire.Part
+	if err == nil {
+		mark, err = markOf(footer)
+	}
+	if err != nil {
+		return a.waitOrFail(ctx, j, err)
+	}
+	a.log.Info("part committed", "job", j.id, "part", part, "records", footer.Records)
+	j.chunks.Committed(mark)
+	return nil
+}
+
+// stitch writes a full part. From here on it does not look at ctx, but where
 // results must be read again: a part is soon written, and half of one is waste.
-func (a *aggregator) commit(ctx context.Context, j *job, number int64) (dataset.Footer, error) {
+func (a *aggregator) stitch(ctx context.Context, j *job, number int64) (dataset.Footer, error) {
 	part, err := j.dir.NewPart(int(number))
 	if err != nil {
 		return dataset.Footer{}, err
@@ -351,13 +352,13 @@ func (a *aggregator) commit(ctx context.Context, j *job, number int64) (dataset.
 	defer part.Abort()
 	start := time.Now()
 	var all tally.Tally
-	first, end := j.chunks.span(number)
+	first, end := j.chunks.Span(number)
 	for chunk := first; chunk < end; chunk++ {
-		h := j.chunks.at(chunk)
-		result := h.result
+		h := j.chunks.At(chunk)
+		result := h.Result
 		if result == nil {
-			if result, err = a.reread(ctx, h.seq); errors.Is(err, queue.ErrNotFound) {
-				j.chunks.lose(chunk)
+			if result, err = a.reread(ctx, h.Seq); errors.Is(err, queue.ErrNotFound) {
+				j.chunks.Lose(chunk)
 				return dataset.Footer{}, fmt.Errorf("chunk %d: %w: %w", chunk, errLost, err)
 			} else if err != nil {
 				return dataset.Footer{}, fmt.Errorf("read chunk %d again: %w", chunk, err)
@@ -394,9 +395,6 @@ func (a *aggregator) reread(ctx context.Context, seq uint64) (*wire.Result, erro
 
 // finish completes a dataset of which every part is committed.
 func (a *aggregator) finish(ctx context.Context, j *job) error {
-	if wire.SumParts(j.ledger.Parts) != j.totals.PartsSHA256 {
-		return a.fail(ctx, j, errors.New("parts were made from another corpus than the one that was read to its end"))
-	}
 	in := dataset.Input{
 		Records: j.totals.Records, Chunks: j.totals.Chunks,
 		CorpusSHA256: hex.EncodeToString(j.totals.CorpusSHA256[:]),
@@ -407,22 +405,6 @@ func (a *aggregator) finish(ctx context.Context, j *job) error {
 	if _, err := j.dir.Finish(in); err != nil {
 		return a.waitOrFail(ctx, j, err)
 	}
-	j.drop()
-	j.ledger.State = wire.Done
-	a.opts.Metrics.jobs.WithLabelValues("done").Inc()
-	a.log.Info("job done", "job", j.id, "records", j.totals.Records, "parts", j.chunks.parts())
-	return a.publish(ctx, j)
-}
-
-// fail gives a job up: what is wrong with it, waiting cannot heal. It returns an
-// error only if that could not be told.
-func (a *aggregator) fail(ctx context.Context, j *job, cause error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	j.drop()
-	j.ledger.State, j.ledger.Reason = wire.Failed, cause.Error()
-	a.opts.Metrics.jobs.WithLabelValues("failed").Inc()
-	a.log.Error("job failed", "job", j.id, "error", cause)
-	return a.publish(ctx, j)
+	j.chunks.Finished()
+	return nil
 }

@@ -95,12 +95,10 @@ func (m *Metrics) look(jobs map[string]*job) {
 	var bytes int64
 	var chunks, parts, stuck int
 	for _, j := range jobs {
-		bytes += j.chunks.inMemory
-		parts += len(j.chunks.open)
-		for _, p := range j.chunks.open {
-			chunks += len(p.chunks)
-		}
-		if j.waits {
+		bytes += j.chunks.InMemory()
+		p, c := j.chunks.Open()
+		parts, chunks = parts+p, chunks+c
+		if j.chunks.Waits() {
 			stuck++
 		}
 	}

@@ -16,10 +16,8 @@ const defaultRefresh = 3 * time.Second
 // refresh writes the ledgers of the jobs that are under way.
 func (a *aggregator) refresh(ctx context.Context) error {
 	for _, j := range a.jobs {
-		if j.dropped {
-			continue
-		}
-		if err := a.publish(ctx, j); err != nil {
+		j.chunks.Refresh()
+		if err := a.proceed(ctx, j); err != nil {
 			return err
 		}
 	}
@@ -33,29 +31,20 @@ func (a *aggregator) obey(ctx context.Context, o queue.Ordered) error {
 		return nil
 	}
 	j, err := a.jobOf(ctx, o.Job)
-	if err != nil || j == nil || j.dropped {
+	if err != nil || j == nil || j.chunks.Ended() {
 		return err
 	}
-	return a.cancel(ctx, j)
+	a.cancel(j)
+	return a.proceed(ctx, j)
 }
 
-// cancel ends a job because people wanted it. What workers still send, and what
-// a producer still hands over, is purged when it comes.
-func (a *aggregator) cancel(ctx context.Context, j *job) error {
-	j.drop()
-	j.ledger.State, j.ledger.Reason = wire.Cancelled, ""
-	a.opts.Metrics.jobs.WithLabelValues("cancelled").Inc()
+// cancel marks the dataset of a job that people do not want any more.
+func (a *aggregator) cancel(j *job) {
+	reason := ""
 	if err := j.dir.Cancel(); err != nil {
 		// The ledger says it too, and a full disk is no reason to go on.
 		a.log.Warn("mark of the cancelled dataset not written", "job", j.id, "error", err)
-		j.ledger.Reason = fmt.Sprintf("its dataset is not marked: %v", err)
+		reason = fmt.Sprintf("its dataset is not marked: %v", err)
 	}
-	a.log.Info("job cancelled", "job", j.id)
-	if err := a.publish(ctx, j); err != nil {
-		return err
-	}
-	if err := a.conn.PurgeTasks(ctx, j.id); err != nil {
-		return err
-	}
-	return a.conn.PurgeResults(ctx, j.id)
+	j.chunks.Cancel(reason)
 }

@@ -29,34 +29,35 @@ func passes(err error) bool {
 // and is given up if not. Meanwhile its results stay in the log, its producer
 // comes to the end of the window, and other jobs go on.
 func (a *aggregator) waitOrFail(ctx context.Context, j *job, cause error) error {
-	if ctx.Err() != nil || !passes(cause) {
-		return a.fail(ctx, j, cause)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case !passes(cause):
+		j.chunks.Fail(cause)
+		return nil
 	}
-	j.waits = true
+	j.chunks.Wait(cause)
 	a.opts.Metrics.waits.Inc()
-	j.ledger.Reason = cause.Error()
 	if a.retry == nil {
 		a.pause = min(max(2*a.pause, firstPause), lastPause)
 		a.retry = time.After(a.pause)
 	}
 	a.log.Warn("job waits for its output, nothing is lost", "job", j.id, "error", cause, "next_try", a.pause)
-	return a.publish(ctx, j)
+	return nil
 }
 
 // tryAgain takes up the jobs that wait.
 func (a *aggregator) tryAgain(ctx context.Context) error {
 	a.retry = nil
 	for _, j := range a.jobs {
-		if !j.waits || j.dropped {
+		if !j.chunks.Waits() {
 			continue
 		}
-		j.waits, j.ledger.Reason = false, ""
-		for _, part := range j.chunks.uncommitted() {
-			if err := a.advance(ctx, j, part); err != nil {
-				return err
-			}
+		j.chunks.Retry()
+		if err := a.proceed(ctx, j); err != nil {
+			return err
 		}
-		if !j.waits {
+		if !j.chunks.Waits() {
 			a.log.Info("job goes on", "job", j.id)
 		}
 	}

@@ -1,4 +1,4 @@
-package aggregator
+package protocol
 
 import (
 	"fmt"
@@ -29,7 +29,7 @@ func TestCollector(t *testing.T) {
 }
 
 type script struct {
-	c          *collector
+	c          *Collector
 	partChunks int
 	seq        uint64
 	durable    map[int64]wire.Count // what is on disk
@@ -39,15 +39,16 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	switch d.Cmd {
 	case "new":
 		d.ScanArgs(t, "part-chunks", &s.partChunks)
-		s.c = newCollector(s.partChunks)
+		s.c = NewCollector(s.partChunks)
 		return ""
 	case "deliver":
 		return s.deliver(t, d)
 	case "seal":
 		var chunks int64
 		d.ScanArgs(t, "chunks", &chunks)
-		if err := s.c.seal(chunks); err != nil {
-			return err.Error() + "\n"
+		s.c.Seal(&wire.Totals{Chunks: chunks})
+		if s.c.Ended() {
+			return s.c.Ledger().Reason + "\n"
 		}
 		return s.full()
 	case "commit":
@@ -61,12 +62,12 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			count = p.count
 		}
 		s.durable[part] = count
-		s.c.commit(part)
+		s.c.Committed(wire.Part{Number: part})
 		return s.state()
 	case "crash":
-		s.c = newCollector(s.partChunks)
+		s.c = NewCollector(s.partChunks)
 		for part, count := range s.durable {
-			s.c.restore(part, count)
+			s.c.Restore(wire.Part{Number: part}, count)
 		}
 		return s.state()
 	case "dump":
@@ -85,11 +86,11 @@ func (s *script) deliver(t *testing.T, d *datadriven.TestData) string {
 	id.Part = id.Chunk / int64(s.partChunks)
 	d.MaybeScanArgs(t, "part", &id.Part)
 	s.seq++
-	v, err := s.c.receive(&wire.Result{ID: id, Boards: records}, s.seq)
-	if err != nil {
-		return err.Error() + "\n"
+	v := s.c.Receive(id, s.seq, func() (*wire.Result, error) { return &wire.Result{ID: id, Boards: records}, nil })
+	if v == Refused {
+		return s.c.Ledger().Reason + "\n"
 	}
-	return map[verdict]string{accepted: "accepted", duplicate: "duplicate", stale: "stale"}[v] + "\n" + s.full()
+	return v.String() + "\n" + s.full()
 }
 
 // full lists the parts that can be committed.
@@ -111,8 +112,8 @@ func (s *script) dump() string {
 	var b strings.Builder
 	for _, part := range slices.Sorted(maps.Keys(s.c.open)) {
 		for _, chunk := range slices.Sorted(maps.Keys(s.c.open[part].chunks)) {
-			h := s.c.at(chunk)
-			fmt.Fprintf(&b, "part %d chunk %d: seq %d epoch %d, %d records\n", part, chunk, h.seq, h.epoch, h.records)
+			h := s.c.At(chunk)
+			fmt.Fprintf(&b, "part %d chunk %d: seq %d epoch %d, %d records\n", part, chunk, h.Seq, h.epoch, h.records)
 		}
 	}
 	fmt.Fprintf(&b, "committed parts %v\n", slices.Sorted(maps.Keys(s.c.committed)))
