@@ -64,6 +64,15 @@ type solution struct {
 
 // solve answers the boards of the block.
 func (f *fridge) solve(b *block, target puzzle.Target) {
+	if f.gale == nil {
+		f.solveWith(nil, b, target)
+		return
+	}
+	play := game{gale: f.gale} // large, so it serves all boards
+	f.solveWith(&play, b, target)
+}
+
+func (f *fridge) solveWith(play *game, b *block, target puzzle.Target) {
 	lines := f.size.Lines()
 	full := uint16(1)<<f.size.Width() - 1
 	var zero, one solution
@@ -74,10 +83,10 @@ func (f *fridge) solve(b *block, target puzzle.Target) {
 		}
 		zero.moves, one.moves = -1, -1
 		if target != puzzle.One {
-			f.find(&zero)
+			f.find(&zero, play)
 		}
 		if target != puzzle.Zero {
-			f.find(&one)
+			f.find(&one, play)
 		}
 		best, reached := &zero, puzzle.Zero
 		if one.moves >= 0 && (zero.moves < 0 || one.moves < zero.moves) {
@@ -115,7 +124,7 @@ func (p *parities) of(board []uint16, full uint16) {
 }
 
 // find replaces the board in s.presses by its solution.
-func (f *fridge) find(s *solution) {
+func (f *fridge) find(s *solution, play *game) {
 	x := s.presses[:f.size.Lines()]
 	full := uint16(1)<<f.size.Width() - 1
 	var p parities
@@ -126,7 +135,7 @@ func (f *fridge) find(s *solution) {
 	}
 	switch {
 	case oddWidth && oddLines:
-		f.gale.find(s, p.lines[0])
+		play.find(s, p.lines[0])
 	case oddWidth:
 		for l := range x {
 			x[l] ^= p.cells ^ -p.lines[0]&full

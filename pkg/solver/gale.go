@@ -13,11 +13,12 @@ import (
 //
 // Source: the Gale-Berlekamp switching game, solved as Fishburn and Sloane did
 // in "The solution to Berlekamp's switching game" (1989): try the choices of one
-// side, each line of the other then decides for itself. Idea: q runs through a
-// Gray code, two cells at a time to keep Σq; the number of presses of 16 lines
-// are 16 nibbles of one word, and one step adds a word. Complexity: 2^(width-1)
-// steps of lines/16 words. Precondition: width and lines odd, width ≤ lines
-// (boards are turned to have it so).
+// side, each line of the other then decides for itself. Idea: the numbers of
+// presses of 16 lines are 16 nibbles of one word, and each cell of q adds its own
+// word to that; so the words of all choices of the last cells are summed up once,
+// and for each choice of the others a plain loop goes over them. Complexity:
+// 2^(width-1) steps of lines/16 words. Precondition: width and lines odd, width ≤
+// lines (boards are turned to have it so).
 type gale struct {
 	lines, width int
 	turned       bool // lines are cross lines of the stored board
@@ -42,13 +43,21 @@ func newGale(size puzzle.Size) *gale {
 	return g
 }
 
+// lastCells is the number of cells of q whose choices are summed up in a table.
+const lastCells = 6
+
 // game is the state of one search.
 type game struct {
 	*gale
 	board [puzzle.MaxLines]uint16
 	beta  uint16
-	delta [puzzle.MaxWidth][puzzle.MaxLines / 16]uint64 // what flipping q(c) adds to count; negated by each flip
-	count [puzzle.MaxLines / 16]uint64                  // presses of each line, biased
+	count [puzzle.MaxLines / 16]uint64                  // presses of each line for q = 0, biased
+	delta [puzzle.MaxWidth][puzzle.MaxLines / 16]uint64 // what flipping q(c) adds to count
+
+	// last[w][par][j] is what choice j of the last cells of q adds to count[w]: j
+	// are these cells but the last one, which makes their sum par.
+	last  [puzzle.MaxLines / 16][2][1 << (lastCells - 1)]uint64
+	moves [1 << (lastCells - 1)]uint16 // presses for each choice, biased
 
 	best  found
 	least [puzzle.MaxLines]uint16
@@ -56,16 +65,15 @@ type game struct {
 }
 
 // find replaces the board in s.presses by its solution.
-func (g *gale) find(s *solution, beta uint16) {
-	var play game
-	play.gale, play.beta = g, beta
-	play.start(s)
-	play.run()
-	s.found = play.best
-	if g.turned {
-		turn(s.presses[:g.width], play.least[:g.lines], g.lines)
+func (p *game) find(s *solution, beta uint16) {
+	p.beta = beta
+	p.start(s)
+	p.run()
+	s.found = p.best
+	if p.turned {
+		turn(s.presses[:p.width], p.least[:p.lines], p.lines)
 	} else {
-		copy(s.presses[:], play.least[:g.lines])
+		copy(s.presses[:], p.least[:p.lines])
 	}
 }
 
@@ -79,54 +87,73 @@ func turn(dst, src []uint16, width int) {
 	}
 }
 
-// start counts the presses of each line for q = β in the last cell only.
+// start counts the presses of each line for q = 0, and what each cell of q changes.
 func (p *game) start(s *solution) {
 	if p.turned {
 		turn(p.board[:p.lines], s.presses[:p.width], p.width)
 	} else {
 		copy(p.board[:p.lines], s.presses[:])
 	}
+	clear(p.count[:p.words])
+	for c := range p.width {
+		clear(p.delta[c][:p.words])
+	}
 	for l, m := range p.board[:p.lines] {
 		word, shift := l/16, l%16*4
-		p.count[word] += (uint64(bits.OnesCount16(m^p.beta)) + p.bias) << shift
+		p.count[word] += (uint64(bits.OnesCount16(m)) + p.bias) << shift
 		for c := range p.width {
-			p.delta[c][word] += (1 - 2*uint64((m^p.beta)>>c&1)) << shift // +1, or -1 for a press taken away
+			p.delta[c][word] += (1 - 2*uint64(m>>c&1)) << shift // +1, or -1 for a press taken away
+		}
+	}
+	for w := range p.words {
+		last := &p.last[w]
+		last[0][0], last[1][0] = 0, p.delta[0][w]
+		for c := 1; c < min(p.width, lastCells); c++ {
+			n := 1 << (c - 1)
+			for j := range n {
+				last[1][n+j] = last[0][j] + p.delta[c][w]
+				last[0][n+j] = last[1][j] + p.delta[c][w]
+			}
 		}
 	}
 	p.best.moves = p.lines*p.width + 1
 }
 
-// run tries every q, ending with the one that start counted. Each step flips q
-// in the last cell and in the one that a cyclic Gray code of the others names.
-// Nibbles carry into each other only on the way: a word is the sum of its
-// nibbles times powers of 16, and in the end each of them is within 0..15.
+// run tries every q whose sum is β. Nibbles carry into each other only on the
+// way: a word is the sum of its nibbles times powers of 16, and in the end each
+// of them is within 0..15.
 func (p *game) run() {
-	if p.width == 1 {
-		p.consider(p.beta)
-		return
-	}
-	q := p.beta
-	counts := p.count[:p.words]
+	cells := min(p.width, lastCells)
+	moves := p.moves[:1<<(cells-1)]
 	constant := p.lines * int(p.bias)
-	for step := 1; step <= 1<<(p.width-1); step++ {
-		c := 1 + min(trailing(step), p.width-2)
-		q ^= 1 | 1<<c
-		last, other := p.delta[0][:len(counts)], p.delta[c][:len(counts)]
-		var sum, inverted uint64
-		for w, n := range counts {
-			n += last[w] + other[w]
-			counts[w], last[w], other[w] = n, -last[w], -other[w]
-			top := n >> 3 & nibbles
-			inverted ^= top
-			n ^= top * 15
-			sum += n&0x0f0f_0f0f_0f0f_0f0f + n>>4&0x0f0f_0f0f_0f0f_0f0f
+	for first := range 1 << (p.width - cells) {
+		parity := (bits.OnesCount(uint(first)) ^ int(p.beta)) & 1
+		clear(moves)
+		for w, n := range p.count[:p.words] {
+			for k := first; k != 0; k &= k - 1 {
+				n += p.delta[cells+trailing(k)][w]
+			}
+			weighLines(moves, n, &p.last[w][parity])
 		}
-		sum = sum&0x00ff_00ff_00ff_00ff + sum>>8&0x00ff_00ff_00ff_00ff
-		moves := int(sum*0x0001_0001_0001_0001>>48) - constant
-		wrong := (bits.OnesCount64(inverted) ^ int(p.beta)) & 1 // then a line must be inverted back, which costs at least 1
-		if moves+wrong <= p.best.moves {
-			p.consider(q)
+		for j, n := range moves {
+			if int(n)-constant <= p.best.moves {
+				last := j<<1 | (bits.OnesCount(uint(j))^parity)&1
+				p.consider(uint16(first<<cells | last))
+			}
 		}
+	}
+}
+
+// weighLines adds to moves the biased presses in 16 lines, given what the last
+// cells of q add to n, after inverting each line where that pays. Where an
+// inversion too many or too few was made, one more is needed, so it is a lower
+// bound.
+func weighLines(moves []uint16, n uint64, last *[1 << (lastCells - 1)]uint64) {
+	for j := range moves {
+		n := n + last[j]
+		n ^= (n >> 3 & nibbles) * 15
+		sum := n&0x0f0f_0f0f_0f0f_0f0f + n>>4&0x0f0f_0f0f_0f0f_0f0f
+		moves[j] += uint16(sum * 0x0101_0101_0101_0101 >> 56) // at most 7·16
 	}
 }
 
