@@ -75,15 +75,15 @@ func (d *Dir) checkSpec(o Options) error {
 	return nil
 }
 
-// Clean removes what interrupted commits of this job have left. Only who knows
-// that no other process is writing the job may call it.
+// Clean removes what processes that died have left of this job. What a living one
+// is writing stays.
 func (d *Dir) Clean() error {
 	left, err := filepath.Glob(filepath.Join(escape(d.tempDir()), d.job+".*.tmp"))
 	if err != nil {
 		return fmt.Errorf("look for temporary files: %w", err)
 	}
 	for _, path := range left {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := removeLeft(path); err != nil {
 			return fmt.Errorf("remove temporary file: %w", err)
 		}
 	}
@@ -96,16 +96,35 @@ func escape(path string) string {
 }
 
 // temp creates a temporary file. Its name has the job and never ends in .parquet.
+// It must stay open until it has its name: see hold.
 func (d *Dir) temp(table, name string) (*os.File, error) {
-	if err := os.MkdirAll(d.tempDir(), 0o777); err != nil {
-		return nil, fmt.Errorf("create temporary folder: %w", err)
-	}
-	f, err := os.CreateTemp(d.tempDir(), d.job+"."+table+"."+name+".*.tmp")
+	f, err := createTemp(d.tempDir(), d.job+"."+table+"."+name+".*.tmp")
 	if err != nil {
-		return nil, fmt.Errorf("create temporary file: %w", err)
+		return nil, err
 	}
 	d.reach(stepCreated, name)
 	return f, nil
+}
+
+// createTemp creates a temporary file, which this process holds.
+func createTemp(folder, pattern string) (*os.File, error) {
+	for {
+		if err := os.MkdirAll(folder, 0o777); err != nil {
+			return nil, fmt.Errorf("create temporary folder: %w", err)
+		}
+		f, err := os.CreateTemp(folder, pattern)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // somebody else has removed the empty folder
+		}
+		if err != nil {
+			return nil, fmt.Errorf("create temporary file: %w", err)
+		}
+		if hold(f) {
+			return f, nil
+		}
+		f.Close()
+		os.Remove(f.Name()) // if it is there at all
+	}
 }
 
 // The steps by which a file comes to its name. At each of them a process may

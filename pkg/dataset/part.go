@@ -221,7 +221,8 @@ func (t *tableFile) copy(file []byte, rows int64) error {
 	return nil
 }
 
-// finish writes the footer and makes the temporary file durable.
+// finish writes the footer and makes the temporary file durable. The file stays
+// open, because it is held, until remove.
 func (t *tableFile) finish(key, value string) error {
 	t.writer.SetKeyValueMetadata(key, value)
 	if err := t.writer.Close(); err != nil {
@@ -232,7 +233,7 @@ func (t *tableFile) finish(key, value string) error {
 		return err
 	}
 	t.dir.reach(stepSynced, t.name)
-	return t.temp.Close()
+	return nil
 }
 
 func (t *tableFile) remove() {
