@@ -39,8 +39,8 @@ func arrows() map[string]arrow {
 		"pkg/dataset":          {imports: "pkg/puzzle pkg/tally github.com/parquet-go/parquet-go github.com/klauspost/compress", tests: "pkg/solver " + sync + " " + duckdb},
 		"pkg/queue":            {imports: "pkg/wire github.com/nats-io " + sync, tests: "pkg/puzzle"},
 
-		"producer":   {imports: "pkg/puzzle pkg/corpus pkg/wire pkg/dataset pkg/queue " + sync + " " + prometheus},
-		"worker":     {imports: "pkg/puzzle pkg/solver pkg/tally pkg/wire pkg/dataset pkg/queue " + sync + " " + prometheus},
+		"producer":   {imports: "pkg/puzzle pkg/corpus pkg/wire pkg/protocol pkg/dataset pkg/queue " + sync + " " + prometheus},
+		"worker":     {imports: "pkg/puzzle pkg/solver pkg/tally pkg/wire pkg/protocol pkg/dataset pkg/queue " + sync + " " + prometheus},
 		"aggregator": {imports: "pkg/puzzle pkg/tally pkg/wire pkg/protocol pkg/dataset pkg/queue " + sync + " " + prometheus},
 
 		"cmd/flipmill": {

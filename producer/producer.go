@@ -23,7 +23,6 @@ package producer
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -31,18 +30,14 @@ import (
 	"log/slog"
 
 	"github.com/flipmill/flipmill/pkg/corpus"
+	"github.com/flipmill/flipmill/pkg/protocol"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/queue"
 	"github.com/flipmill/flipmill/pkg/wire"
 )
 
-// Errors that end a job.
-var (
-	// ErrJobFailed says that the aggregator has given the job up, or people have.
-	ErrJobFailed = errors.New("job failed")
-	// ErrOtherCorpus says that committed parts come from another corpus.
-	ErrOtherCorpus = errors.New("committed parts were made from another corpus")
-)
+// ErrJobFailed says that the aggregator has given the job up, or people have.
+var ErrJobFailed = errors.New("job failed")
 
 // Options says what to drive and how. Job, Spec and Window are required.
 type Options struct {
@@ -59,7 +54,7 @@ type Options struct {
 // for an aggregator to take the job up before it publishes, because only the
 // aggregator knows which parts are committed.
 func Run(ctx context.Context, conn *queue.Conn, c *corpus.Corpus, opts Options) error {
-	p := &producer{conn: conn, opts: opts}
+	p := &producer{conn: conn, opts: opts, window: protocol.NewWindow(opts.Spec.PartChunks, opts.Window)}
 	if p.opts.Lane == "" {
 		p.opts.Lane = queue.Normal
 	}
@@ -80,22 +75,12 @@ const maxUnderWay = 4 << 20
 
 // producer drives one corpus. Its fields are owned by the goroutine of run.
 type producer struct {
-	conn  *queue.Conn
-	opts  Options
-	epoch uint32
-	tasks *queue.Publisher
-	news  chan *queue.Standing // holds what was heard last, until it is looked at
-	now   *queue.Standing      // what was looked at last; it has a ledger
-
-	chunks  int64
-	records int64
-
-	parts   []wire.Part         // handed over completely
-	digests [][sha256.Size]byte // of the chunks so far of the part being handed over
-
-	// The part being handed over, if it was committed when its first chunk came:
-	// its chunks are compared instead of published.
-	committed *wire.Part
+	conn   *queue.Conn
+	opts   Options
+	epoch  uint32
+	tasks  *queue.Publisher
+	news   chan *queue.Standing // holds what was heard last, until it is looked at
+	window *protocol.Window     // decides what becomes of each chunk
 }
 
 func (p *producer) run(ctx context.Context, c *corpus.Corpus) error {
@@ -126,15 +111,14 @@ func (p *producer) run(ctx context.Context, c *corpus.Corpus) error {
 // without being done.
 func (p *producer) listen(ctx context.Context) error {
 	for s, err := range p.conn.WatchStanding(ctx, p.opts.Job) {
-		switch {
-		case err != nil:
+		if err != nil {
 			return fmt.Errorf("wait for the aggregator: %w", err)
-		case s.Ledger == nil && s.Order != wire.Cancel:
+		}
+		if why := protocol.Refusal(s.Ledger, s.Order); why != "" {
+			return fmt.Errorf("%w: %s", ErrJobFailed, why)
+		}
+		if s.Ledger == nil {
 			continue
-		case s.Ended() && s.Ledger.State == wire.Failed:
-			return fmt.Errorf("%w: %s", ErrJobFailed, s.Ledger.Reason)
-		case s.Order == wire.Cancel && !(s.Ended() && s.Ledger.State == wire.Done):
-			return fmt.Errorf("%w: it was cancelled", ErrJobFailed)
 		}
 		select {
 		case <-p.news: // nobody has looked at it, and it is old
@@ -192,10 +176,7 @@ func (p *producer) split(ctx context.Context, c *corpus.Corpus) error {
 					return err
 				}
 			}
-			if len(p.digests) > 0 || p.chunks == 0 { // an empty corpus has one empty part
-				return p.endPart()
-			}
-			return nil
+			return p.window.End()
 		case err != nil:
 			return err
 		}
@@ -208,53 +189,57 @@ func (p *producer) split(ctx context.Context, c *corpus.Corpus) error {
 	}
 }
 
-// handOver publishes the next chunk, or notes its digest where its part is
-// committed.
+// handOver publishes the next chunk, or does without where its part is committed.
 func (p *producer) handOver(ctx context.Context, chunk *puzzle.Chunk) error {
-	partChunks := int64(p.opts.Spec.PartChunks)
-	id := wire.ID{Job: p.opts.Job, Chunk: p.chunks, Part: p.chunks / partChunks, Epoch: p.epoch}
-	if id.Chunk%partChunks == 0 {
-		if err := p.beginPart(ctx, id.Part); err != nil {
-			return err
-		}
+	step, err := p.next(ctx)
+	if err != nil {
+		return err
 	}
-	if p.committed == nil {
-		if err := p.rest(ctx); err != nil {
-			return err
-		}
-		if err := p.publish(ctx, id, chunk); err != nil {
-			return err
-		}
-	} else {
+	if step == protocol.Compare {
 		p.opts.Metrics.skipped.Inc()
+	} else if err := p.publish(ctx, chunk); err != nil {
+		return err
 	}
-	p.digests = append(p.digests, chunk.Digest())
-	p.chunks++
-	p.records += int64(chunk.Records())
+	if err := p.window.Add(chunk.Digest(), chunk.Records()); err != nil {
+		return err
+	}
 	p.opts.Metrics.records.Add(float64(chunk.Records()))
 	if p.opts.Published != nil {
-		p.opts.Published(p.records)
-	}
-	if p.chunks%partChunks == 0 {
-		return p.endPart()
+		p.opts.Published(p.window.Count().Records)
 	}
 	return nil
 }
 
-// beginPart waits until the part is inside the window.
-func (p *producer) beginPart(ctx context.Context, part int64) error {
-	for part >= p.now.Ledger.Oldest()+int64(p.opts.Window) {
+// next waits until something can be done with the next chunk.
+func (p *producer) next(ctx context.Context) (protocol.Step, error) {
+	rests := false
+	for {
+		select {
+		case s := <-p.news:
+			p.window.Hear(s.Ledger, s.Order)
+		default:
+		}
+		step := p.window.Next()
+		paused := step == protocol.Rest && p.window.Paused()
+		switch {
+		case paused && !rests:
+			p.opts.Log.Info("job paused", "job", p.opts.Job, "chunks", p.window.Count().Chunks)
+		case rests && !paused:
+			p.opts.Log.Info("job goes on", "job", p.opts.Job)
+		}
+		if step != protocol.Rest {
+			return step, nil
+		}
+		rests = paused
 		if err := p.await(ctx); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	if found, ok := p.now.Ledger.Part(part); ok {
-		p.committed = &found
-	}
-	return nil
 }
 
-func (p *producer) publish(ctx context.Context, id wire.ID, chunk *puzzle.Chunk) error {
+func (p *producer) publish(ctx context.Context, chunk *puzzle.Chunk) error {
+	id := wire.ID{Job: p.opts.Job, Epoch: p.epoch}
+	id.Chunk, id.Part = p.window.Chunk()
 	data, err := wire.AppendTask(nil, &wire.Task{ID: id, Chunk: *chunk})
 	if err != nil {
 		return fmt.Errorf("chunk %d: %w", id.Chunk, err)
@@ -269,42 +254,12 @@ func (p *producer) publish(ctx context.Context, id wire.ID, chunk *puzzle.Chunk)
 	return err
 }
 
-// endPart notes the mark of the part, and compares it if the part was committed
-// already. What other drives of another corpus have left besides, the aggregator
-// finds from the totals.
-func (p *producer) endPart() error {
-	part := wire.Part{Number: int64(len(p.parts)), Digest: wire.SumPart(p.digests)}
-	if p.committed != nil && part != *p.committed {
-		return fmt.Errorf("part %d: %w", part.Number, ErrOtherCorpus)
-	}
-	p.parts, p.digests, p.committed = append(p.parts, part), p.digests[:0], nil
-	return nil
-}
-
-// rest waits while people want the job paused.
-func (p *producer) rest(ctx context.Context) error {
-	select {
-	case p.now = <-p.news:
-	default:
-	}
-	if p.now.Order != wire.Pause {
-		return nil
-	}
-	p.opts.Log.Info("job paused", "job", p.opts.Job, "chunks", p.chunks)
-	for p.now.Order == wire.Pause {
-		if err := p.await(ctx); err != nil {
-			return err
-		}
-	}
-	p.opts.Log.Info("job goes on", "job", p.opts.Job)
-	return nil
-}
-
 // await waits for news of the job.
 func (p *producer) await(ctx context.Context) error {
 	defer p.opts.Metrics.waiting()()
 	select {
-	case p.now = <-p.news:
+	case s := <-p.news:
+		p.window.Hear(s.Ledger, s.Order)
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the aggregator: %w", ctx.Err())
@@ -313,7 +268,8 @@ func (p *producer) await(ctx context.Context) error {
 
 // totals says what the corpus was.
 func (p *producer) totals(c *corpus.Corpus) (*wire.Totals, error) {
-	t := &wire.Totals{Records: p.records, Chunks: p.chunks, Format: c.Format(), PartsSHA256: wire.SumParts(p.parts)}
+	t := p.window.Totals()
+	t.Format = c.Format()
 	for _, s := range c.Sources() {
 		source := wire.Source{Name: s.Name, Bytes: s.Bytes}
 		if _, err := hex.Decode(source.SHA256[:], []byte(s.SHA256)); err != nil {

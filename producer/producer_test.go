@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/flipmill/flipmill/pkg/corpus"
+	"github.com/flipmill/flipmill/pkg/protocol"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/queue"
 	"github.com/flipmill/flipmill/pkg/wire"
@@ -357,7 +358,7 @@ func TestOtherCorpus(t *testing.T) {
 				ok(t, err) // part 0 is the same, the rest is new
 				return
 			}
-			if !errors.Is(err, ErrOtherCorpus) || !strings.Contains(err.Error(), "part 0") {
+			if !errors.Is(err, protocol.ErrOtherCorpus) || !strings.Contains(err.Error(), "part 0") {
 				t.Errorf("got error %v", err)
 			}
 			if j.totals() != nil {

@@ -1,0 +1,124 @@
+package protocol
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"github.com/flipmill/flipmill/pkg/wire"
+)
+
+// ErrOtherCorpus says that committed parts come from another corpus.
+var ErrOtherCorpus = errors.New("committed parts were made from another corpus")
+
+// Window knows how far a producer has come with a corpus, and how far it may go:
+// a part is handed over only while fewer than the window's parts lie between it
+// and the oldest one that is not committed.
+type Window struct {
+	partChunks int64
+	width      int64 // in parts
+
+	ledger *wire.Ledger // what was heard last; nil: nobody knows what is committed
+	order  wire.Order
+
+	chunks  int64 // handed over
+	records int64
+	parts   []wire.Part         // handed over completely
+	digests [][sha256.Size]byte // of the chunks so far of the part being handed over
+
+	// The part being handed over, if it was committed when its first chunk came:
+	// its chunks are compared instead of published.
+	committed *wire.Part
+}
+
+// NewWindow returns the window of a drive that begins.
+func NewWindow(partChunks, parts int) *Window {
+	return &Window{partChunks: int64(partChunks), width: int64(parts), order: wire.Proceed}
+}
+
+// Refusal says why a job must not be driven any further, nothing while it may.
+// The ledger is nil before an aggregator has taken the job up.
+func Refusal(ledger *wire.Ledger, order wire.Order) string {
+	ended := ledger != nil && ledger.State.Ended()
+	switch {
+	case ended && ledger.State == wire.Failed:
+		return ledger.Reason
+	case order == wire.Cancel && !(ended && ledger.State == wire.Done):
+		return "it was cancelled"
+	}
+	return ""
+}
+
+// Hear takes in where the job stands.
+func (w *Window) Hear(ledger *wire.Ledger, order wire.Order) { w.ledger, w.order = ledger, order }
+
+// Next returns what becomes of the next chunk: Publish, Compare, or Rest until
+// there is news.
+func (w *Window) Next() Step {
+	if w.ledger == nil {
+		return Rest
+	}
+	if len(w.digests) == 0 { // for the rest of a part its first chunk decides
+		part := w.chunks / w.partChunks
+		if part >= w.ledger.Oldest()+w.width {
+			return Rest
+		}
+		w.committed = nil
+		if found, ok := w.ledger.Part(part); ok {
+			w.committed = &found
+		}
+	}
+	switch {
+	case w.committed != nil:
+		return Compare
+	case w.Paused():
+		return Rest
+	}
+	return Publish
+}
+
+// Paused reports whether people want nothing more to be published.
+func (w *Window) Paused() bool { return w.order == wire.Pause }
+
+// Chunk returns the numbers of the next chunk and of its part.
+func (w *Window) Chunk() (chunk, part int64) { return w.chunks, w.chunks / w.partChunks }
+
+// Add notes that the next chunk was published or compared, as Next said.
+func (w *Window) Add(digest [sha256.Size]byte, records int) error {
+	w.digests = append(w.digests, digest)
+	w.chunks++
+	w.records += int64(records)
+	if w.chunks%w.partChunks == 0 {
+		return w.endPart()
+	}
+	return nil
+}
+
+// End notes that the corpus has ended.
+func (w *Window) End() error {
+	if len(w.digests) > 0 || w.chunks == 0 { // an empty corpus has one empty part
+		return w.endPart()
+	}
+	return nil
+}
+
+// endPart notes the mark of a part, and compares it if the part was committed
+// already. What other drives of another corpus have left besides, the collector
+// finds from the totals.
+func (w *Window) endPart() error {
+	part := wire.Part{Number: int64(len(w.parts)), Digest: wire.SumPart(w.digests)}
+	if w.committed != nil && part != *w.committed {
+		return fmt.Errorf("part %d: %w", part.Number, ErrOtherCorpus)
+	}
+	w.parts, w.digests, w.committed = append(w.parts, part), w.digests[:0], nil
+	return nil
+}
+
+// Totals returns what is known of a corpus that has ended; the rest is for the
+// caller to fill in.
+func (w *Window) Totals() *wire.Totals {
+	return &wire.Totals{Records: w.records, Chunks: w.chunks, PartsSHA256: wire.SumParts(w.parts)}
+}
+
+// Count returns how much has been handed over.
+func (w *Window) Count() wire.Count { return wire.Count{Chunks: w.chunks, Records: w.records} }
