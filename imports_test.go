@@ -37,7 +37,7 @@ func arrows() map[string]arrow {
 		"pkg/wire":             {imports: "pkg/puzzle pkg/tally pkg/wire/internal/pb google.golang.org/protobuf"},
 		"pkg/wire/internal/pb": {imports: "google.golang.org/protobuf"},
 		"pkg/dataset":          {imports: "pkg/puzzle pkg/tally github.com/parquet-go/parquet-go github.com/klauspost/compress", tests: "pkg/solver " + sync + " " + duckdb},
-		"pkg/queue":            {imports: "pkg/wire github.com/nats-io " + sync, tests: "pkg/puzzle"},
+		"pkg/queue":            {imports: "pkg/puzzle pkg/wire github.com/nats-io " + sync},
 
 		"producer":   {imports: "pkg/puzzle pkg/corpus pkg/wire pkg/protocol pkg/dataset pkg/queue " + sync + " " + prometheus},
 		"worker":     {imports: "pkg/puzzle pkg/solver pkg/tally pkg/wire pkg/protocol pkg/dataset pkg/queue " + sync + " " + prometheus},

@@ -21,7 +21,8 @@ type slot struct {
 	answers  []puzzle.Answers // one for each run of the chunk
 	pressed  puzzle.Run       // scratch of the check
 	message  []byte
-	trap     func(*puzzle.Chunk) // called before a chunk is solved; nil but in tests
+	trap     func(*puzzle.Chunk)   // called before a chunk is solved; nil but in tests
+	spoil    func(*puzzle.Answers) // called before answers are checked, for what a faulty solver says; nil but in tests
 }
 
 // encoder returns the slot's encoder for a job.
@@ -117,6 +118,9 @@ func (s *slot) solve(j *job, chunk *puzzle.Chunk) (err error) {
 		}
 		answers := &s.answers[i]
 		sv.Solve(answers, run, j.spec.Target)
+		if s.spoil != nil {
+			s.spoil(answers)
+		}
 		if err := sv.Check(&s.pressed, run, answers); err != nil {
 			return fmt.Errorf("check the solutions: %w", err)
 		}

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -245,5 +246,40 @@ func TestImpossibleJob(t *testing.T) {
 	got := quietSlot().answer(newJob("j", spec), task)
 	if got.ID != task.ID || !strings.Contains(got.Failure, "no such column") || got.Results != nil {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// A solution that does not solve its board stops the job: the chunk has no rows,
+// whatever is right in it.
+func TestWrongSolutions(t *testing.T) {
+	spec := testSpec(t, "plus", puzzle.Zero)
+	for name, lie := range map[string]struct {
+		about puzzle.Status
+		tell  func(a *puzzle.Answers, i int)
+	}{
+		"another press":                  {puzzle.Solved, func(a *puzzle.Answers, i int) { a.Solutions.Masks[i] ^= 1 }},
+		"fewer presses than it has":      {puzzle.Solved, func(a *puzzle.Answers, i int) { a.MinMoves[i]-- }},
+		"another target":                 {puzzle.Solved, func(a *puzzle.Answers, i int) { a.Reached[i] = puzzle.One }},
+		"a solution where there is none": {puzzle.Impossible, func(a *puzzle.Answers, i int) { a.Status[i] = puzzle.Solved }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(7, 7))
+			task := &wire.Task{ID: wire.ID{Job: "j", Chunk: 9, Part: 2}, Chunk: *testChunk(rng, 0, 300, 1)}
+			told := false
+			s := quietSlot()
+			s.spoil = func(a *puzzle.Answers) {
+				if i := slices.Index(a.Status, lie.about); i >= 0 && !told {
+					lie.tell(a, i)
+					told = true
+				}
+			}
+			got := s.answer(newJob("j", spec), task)
+			if !told || got.ID != task.ID || !strings.Contains(got.Failure, "check the solutions: check answers: board") || got.Results != nil || got.Rejects != nil {
+				t.Errorf("told %v, got %+v", told, got)
+			}
+			if _, err := wire.AppendResult(nil, got); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

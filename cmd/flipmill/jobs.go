@@ -13,6 +13,7 @@ import (
 
 	"github.com/flipmill/flipmill/pkg/config"
 	"github.com/flipmill/flipmill/pkg/daemon"
+	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/queue"
 	"github.com/flipmill/flipmill/pkg/wire"
 )
@@ -40,7 +41,7 @@ func newJobVerb(cmd *cobra.Command, run func(context.Context, *jobVerb) error) *
 		v := &jobVerb{c: c, out: cmd.OutOrStdout()}
 		if len(args) > 0 {
 			v.id = args[0]
-			if err := wire.ValidateJobID(v.id); err != nil {
+			if err := puzzle.CheckJob(v.id); err != nil {
 				return withCode(exitUsage, err)
 			}
 		}

@@ -249,7 +249,7 @@ func TestMessages(t *testing.T) {
 		`flipmill.yaml:2: Job: no such key; did you mean job?`,
 		`flipmill.yaml:4: compresion: no such key; did you mean compression?`,
 		`FLIPMILL_WORKER: no such key; did you mean FLIPMILL_WORKERS?`,
-		`flipmill.yaml:6: job: "2024-run": want a lower-case letter, then up to 62 lower-case letters, digits or hyphens`,
+		`flipmill.yaml:6: job: job id "2024-run": want a lower-case letter, then at most 62 lower-case letters, digits or '-'`,
 		`flipmill.yaml:5: target: "eiter": want zero, one or either; did you mean either?`,
 		`--size: size "5by6": want ROWSxCOLS, such as 5x6`,
 		`--max-line: "64kb": want a number of bytes, such as 65536 or 64KiB, from 1024 to 16777216`,

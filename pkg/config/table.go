@@ -67,7 +67,7 @@ func jobKeys(c *Config) []Key {
 		{"output", "o", "out", []string{"run", "aggregator", "doctor"}, "folder in which datasets are made",
 			matching(&c.Output, "dir", "a folder", regexp.MustCompile(`.`))},
 		{"job", "", "", jobs, "the dataset's name: it is the folder job=NAME below the output; empty lets the verb choose",
-			optional(matching(&c.Job, "name", "a lower-case letter, then up to 62 lower-case letters, digits or hyphens", regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`)))},
+			optional(parsed(&c.Job, "name", "a lower-case letter, then at most 62 lower-case letters, digits or '-'", func(id string) (string, error) { return id, puzzle.CheckJob(id) }))},
 
 		{"preset", "", "", puzzles, "a known problem: stands for its rule, target, symbols, format and size",
 			optional(name(&c.Preset, presets()...))},

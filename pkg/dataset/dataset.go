@@ -127,18 +127,3 @@ func EstimateRow(spec puzzle.Spec, cells int) int {
 	}
 	return boards*cellBytes + others
 }
-
-// CheckJob reports a job id that cannot be one. An id is part of file names,
-// queue subjects and labels, so it is one lower-case letter and then at most 62
-// lower-case letters, digits and '-'.
-func CheckJob(id string) error {
-	ok := len(id) >= 1 && len(id) <= 63 && id[0] >= 'a' && id[0] <= 'z'
-	for i := range len(id) {
-		c := id[i]
-		ok = ok && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-')
-	}
-	if !ok {
-		return fmt.Errorf("job %q: want a lower-case letter, then at most 62 letters, digits and '-'", id)
-	}
-	return nil
-}

@@ -34,7 +34,7 @@ type Dir struct {
 // with the first part. If there are parts or a manifest of another spec, the
 // error says which option differs.
 func Open(output, job string, spec puzzle.Spec) (*Dir, error) {
-	if err := CheckJob(job); err != nil {
+	if err := puzzle.CheckJob(job); err != nil {
 		return nil, err
 	}
 	if err := CheckSpec(spec); err != nil {

@@ -301,16 +301,3 @@ func TestCheckSpec(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func TestCheckJob(t *testing.T) {
-	for _, id := range []string{"a", "a-1", "z" + strings.Repeat("9", 62)} {
-		if err := dataset.CheckJob(id); err != nil {
-			t.Error(err)
-		}
-	}
-	for _, id := range []string{"", "1a", "-a", "A", "a_b", "a.b", "a/b", "é", "a" + strings.Repeat("b", 63)} {
-		if dataset.CheckJob(id) == nil {
-			t.Errorf("job %q is accepted", id)
-		}
-	}
-}

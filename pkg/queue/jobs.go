@@ -8,6 +8,7 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/wire"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -95,7 +96,7 @@ func parseJob(key string, data []byte) (*wire.Job, error) {
 
 // entry reads one of a job's records.
 func (c *Conn) entry(ctx context.Context, id, suffix string) (entry jetstream.KeyValueEntry, err error) {
-	if err := wire.ValidateJobID(id); err != nil {
+	if err := puzzle.CheckJob(id); err != nil {
 		return nil, err
 	}
 	kv, err := c.jobs(ctx)
@@ -170,7 +171,7 @@ func (c *Conn) change(ctx context.Context, id string, change func(*wire.Job) err
 
 // DeleteJob removes all that the broker has of a job.
 func (c *Conn) DeleteJob(ctx context.Context, id string) error {
-	if err := wire.ValidateJobID(id); err != nil {
+	if err := puzzle.CheckJob(id); err != nil {
 		return fmt.Errorf("delete job: %w", err)
 	}
 	kv, err := c.jobs(ctx)
@@ -195,7 +196,7 @@ func (c *Conn) DeleteJob(ctx context.Context, id string) error {
 func (c *Conn) PutLedger(ctx context.Context, id string, ledger *wire.Ledger) error {
 	data, err := wire.AppendLedger(nil, ledger)
 	if err == nil {
-		err = wire.ValidateJobID(id)
+		err = puzzle.CheckJob(id)
 	}
 	if err != nil {
 		return fmt.Errorf("write ledger of job %s: %w", id, err)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/flipmill/flipmill/pkg/wire"
+	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -31,7 +31,7 @@ const (
 // Reading a task's place means reading the task, so this is for people who ask.
 func (c *Conn) Locate(ctx context.Context, job string) (map[int64]Place, error) {
 	places := map[int64]Place{}
-	err := wire.ValidateJobID(job)
+	err := puzzle.CheckJob(job)
 	if err == nil {
 		err = c.locateTasks(ctx, job, places)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/wire"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -78,7 +79,7 @@ func standingKeys(id string) []string {
 
 // Standing returns where a job stands, or ErrNotFound.
 func (c *Conn) Standing(ctx context.Context, id string) (*Standing, error) {
-	if err := wire.ValidateJobID(id); err != nil {
+	if err := puzzle.CheckJob(id); err != nil {
 		return nil, fmt.Errorf("read job: %w", err)
 	}
 	s := &Standing{Order: wire.Proceed}
@@ -240,7 +241,7 @@ func (c *Conn) putOrder(ctx context.Context, id string, order wire.Order) error 
 func (c *Conn) PutTrouble(ctx context.Context, id string, trouble *wire.Trouble) error {
 	data, err := wire.AppendTrouble(nil, trouble)
 	if err == nil {
-		err = wire.ValidateJobID(id)
+		err = puzzle.CheckJob(id)
 	}
 	if err != nil {
 		return fmt.Errorf("write trouble of job %s: %w", id, err)
@@ -286,7 +287,7 @@ func (c *Conn) PurgeResults(ctx context.Context, job string) error {
 }
 
 func (c *Conn) purgeJob(ctx context.Context, stream, job, pattern, prefix string) error {
-	err := wire.ValidateJobID(job)
+	err := puzzle.CheckJob(job)
 	if err == nil {
 		err = c.purge(ctx, stream, fmt.Sprintf(pattern, prefix, job))
 	}

@@ -46,7 +46,7 @@ type Source struct {
 
 // AppendJob appends the bytes of j to dst.
 func AppendJob(dst []byte, j *Job) ([]byte, error) {
-	if err := ValidateJobID(j.ID); err != nil {
+	if err := puzzle.CheckJob(j.ID); err != nil {
 		return nil, fmt.Errorf("encode job: %w", err)
 	}
 	m := &pb.Job{Id: j.ID, Spec: fromSpec(&j.Spec), Epoch: j.Epoch}
@@ -66,7 +66,7 @@ func ParseJob(data []byte) (*Job, error) {
 	if err := proto.Unmarshal(data, &m); err != nil {
 		return nil, fmt.Errorf("decode job: %w", err)
 	}
-	if err := ValidateJobID(m.Id); err != nil {
+	if err := puzzle.CheckJob(m.Id); err != nil {
 		return nil, fmt.Errorf("decode job: %w", err)
 	}
 	j := &Job{ID: m.Id, Epoch: m.Epoch}

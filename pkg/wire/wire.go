@@ -21,6 +21,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/flipmill/flipmill/pkg/puzzle"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -38,24 +39,11 @@ func (id ID) String() string { return fmt.Sprintf("%s/%d/%d", id.Job, id.Chunk, 
 
 // Validate reports an id that cannot be one.
 func (id ID) Validate() error {
-	if err := ValidateJobID(id.Job); err != nil {
+	if err := puzzle.CheckJob(id.Job); err != nil {
 		return err
 	}
 	if id.Chunk < 0 || id.Part < 0 || id.Part > id.Chunk {
 		return fmt.Errorf("chunk %d of part %d: want 0 <= part <= chunk", id.Chunk, id.Part)
-	}
-	return nil
-}
-
-// maxJobID is the longest job id, in characters.
-const maxJobID = 63
-
-// ValidateJobID reports a job id that does not match [a-z][a-z0-9-]{0,62}. An id
-// that does is safe as a subject token, a key and a folder name.
-func ValidateJobID(id string) error {
-	const letters, others = "abcdefghijklmnopqrstuvwxyz", "0123456789-"
-	if id == "" || len(id) > maxJobID || strings.Trim(id[:1], letters) != "" || strings.Trim(id, letters+others) != "" {
-		return fmt.Errorf("job id %.80q: want a lower-case letter, then at most %d lower-case letters, digits or '-'", id, maxJobID-1)
 	}
 	return nil
 }
