@@ -23,27 +23,12 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/queue"
 	"github.com/flipmill/flipmill/pkg/solver"
-	"github.com/flipmill/flipmill/pkg/wire"
-)
-
-// maxDeliveries is how often a task is tried before its boards become rejects.
-// Poisonous boards are found at the second delivery. Workers that are killed or
-// stopped for reasons of their own use up some of them too, so there are many.
-const maxDeliveries = 20
-
-// retryDelay is the pause before a task that met a passing trouble is tried again.
-const retryDelay = time.Second
-
-var (
-	errUnknownJob = errors.New("unknown job")
-	errCancelled  = errors.New("job cancelled")
 )
 
 // maxJobs bounds what a worker remembers of the jobs it has served.
@@ -124,97 +109,6 @@ func (w *worker) serve(fetch, work context.Context, s *slot) error {
 		}
 	}
 	return nil
-}
-
-// handle settles one delivery: the one place that decides what an error means.
-// It returns an error only if the worker cannot go on.
-func (w *worker) handle(ctx context.Context, s *slot, d *queue.Delivery) error {
-	log := w.log.With("job", d.ID.Job, "chunk", d.ID.Chunk)
-	start := time.Now()
-	w.opts.Metrics.taken(d.Delivered)
-	defer w.opts.Metrics.held.Dec()
-	err := w.process(ctx, s, d)
-	if err != nil {
-		w.opts.Metrics.returned.Inc()
-	}
-	switch {
-	case err == nil:
-		log.Debug("chunk solved", "seconds", time.Since(start).Seconds())
-		return nil
-	case ctx.Err() != nil:
-		return d.NakWithDelay(0)
-	case errors.Is(err, errCancelled):
-		log.Debug("task of a cancelled job dropped")
-		return d.Term("job cancelled")
-	case errors.Is(err, errUnknownJob): // nobody wants the result
-		log.Warn("task of an unknown job dropped", "error", err)
-		return d.Term("unknown job")
-	case errors.Is(err, queue.ErrDenied), errors.Is(err, queue.ErrClosed), errors.Is(err, queue.ErrNotFound):
-		// Not this task but the broker is not as it must be, such as without a stream.
-		return errors.Join(err, d.NakWithDelay(retryDelay))
-	}
-	log.Warn("chunk put back", "delivered", d.Delivered, "error", err)
-	w.tell(ctx, d, err.Error())
-	return d.NakWithDelay(retryDelay)
-}
-
-// process solves the chunk, stores its result, and acknowledges the task.
-func (w *worker) process(ctx context.Context, s *slot, d *queue.Delivery) error {
-	j, err := w.job(ctx, d.ID.Job)
-	if err != nil {
-		return err
-	}
-	order, err := w.conn.Order(ctx, d.ID.Job)
-	if err != nil {
-		return err
-	}
-	if order == wire.Cancel {
-		return errCancelled
-	}
-	if d.Delivered > 1 {
-		w.tellAgain(ctx, d)
-	}
-	start := time.Now()
-	result, err := w.result(ctx, s, j, d)
-	if err != nil {
-		return err
-	}
-	took := time.Since(start)
-	if result.Failure != "" {
-		w.log.Error("chunk failed", "job", d.ID.Job, "chunk", d.ID.Chunk, "part", result.ID.Part, "error", result.Failure)
-	}
-	err = w.send(ctx, s, result)
-	if errors.Is(err, queue.ErrTooLarge) {
-		err = w.send(ctx, s, failed(result.ID, err))
-	}
-	if err != nil {
-		return err
-	}
-	w.opts.Metrics.stored(result, took)
-	return d.DoubleAck(ctx)
-}
-
-// result answers a delivery, whatever is in it.
-func (w *worker) result(ctx context.Context, s *slot, j *job, d *queue.Delivery) (*wire.Result, error) {
-	task, err := d.Parse()
-	switch {
-	case err != nil: // the records are lost: only driving the job again can help
-		id := d.ID
-		id.Part = id.Chunk / int64(j.spec.PartChunks)
-		return failed(id, err), nil
-	case d.Delivered > maxDeliveries:
-		return s.giveUp(j, task, fmt.Sprintf("delivered %d times without an answer", d.Delivered-1)), nil
-	case d.Delivered > 1 && w.opts.Child != nil:
-		return w.isolate(ctx, j, task)
-	}
-	return s.answer(j, task), nil
-}
-
-func (w *worker) send(ctx context.Context, s *slot, result *wire.Result) (err error) {
-	if s.message, err = wire.AppendResult(s.message[:0], result); err != nil {
-		return err
-	}
-	return w.conn.PublishResult(ctx, result.ID, s.message)
 }
 
 // job returns what is known of a job, asking the broker when it is new.

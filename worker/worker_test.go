@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/flipmill/flipmill/pkg/protocol"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/queue"
 	"github.com/flipmill/flipmill/pkg/wire"
@@ -332,7 +333,7 @@ func TestGivenUp(t *testing.T) {
 	b.publish(poison)
 	crashing, err := b.conn.Tasks(testContext(t), queue.Normal)
 	ok(t, err)
-	for range maxDeliveries {
+	for range protocol.MaxDeliveries {
 		d, err := crashing.Next(testContext(t))
 		ok(t, err)
 		ok(t, d.NakWithDelay(0))
@@ -343,7 +344,7 @@ func TestGivenUp(t *testing.T) {
 	for _, got := range b.results(2) {
 		wanted := want(t, spec, sound, &sound.Chunk)
 		if got.ID == poison.ID {
-			wanted = want(t, spec, poison, allRejected(poison.Chunk, fmt.Sprintf("delivered %d times without an answer", maxDeliveries)))
+			wanted = want(t, spec, poison, allRejected(poison.Chunk, fmt.Sprintf("delivered %d times without an answer", protocol.MaxDeliveries)))
 		}
 		clean(got)
 		clean(wanted)
@@ -363,7 +364,7 @@ func TestLastDelivery(t *testing.T) {
 	b.publish(task)
 	tasks, err := b.conn.Tasks(testContext(t), queue.Normal)
 	ok(t, err)
-	for range maxDeliveries - 1 {
+	for range protocol.MaxDeliveries - 1 {
 		d, err := tasks.Next(testContext(t))
 		ok(t, err)
 		ok(t, d.NakWithDelay(0))
