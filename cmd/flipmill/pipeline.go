@@ -124,6 +124,15 @@ func (p *pipeline) roles(ctx context.Context, conn *queue.Conn, progress io.Writ
 		showProgress(ctx, progress, mode, m)
 		return nil
 	})
+	group.Go(func() error {
+		<-ctx.Done()
+		if errors.Is(context.Cause(ctx), errDone) {
+			if err := conn.DropTasks(context.WithoutCancel(ctx)); err != nil {
+				p.log.Debug("the end takes a little longer", "error", err)
+			}
+		}
+		return nil
+	})
 	err := group.Wait()
 	if errors.Is(err, errDone) {
 		return nil

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -197,8 +196,8 @@ func jobName(paths []string) string {
 		name = "stdin"
 	}
 	name, _, _ = strings.Cut(name, ".")
-	name = regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(name), "-")
-	name = strings.Trim(name, "-")
+	other := func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') }
+	name = strings.Join(strings.FieldsFunc(strings.ToLower(name), other), "-")
 	if name == "" || name[0] < 'a' {
 		name = "job-" + name
 	}

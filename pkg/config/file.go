@@ -139,7 +139,6 @@ func scalarOrList(value *yaml.Node, k Key) (string, error) {
 // prefix but no key's name. Kubernetes puts the addresses of a service that is
 // called flipmill, or flipmill-anything, under the same prefix; those are let be.
 func unknownVariables(environment []string, keys []Key) []error {
-	serviceLink := regexp.MustCompile(`_SERVICE_(HOST|PORT)|_PORT(_\d+_(TCP|UDP|SCTP)|$)`)
 	known := []string{variablePrefix + "CONFIG"}
 	for _, k := range keys {
 		known = append(known, k.Variable())
@@ -147,12 +146,16 @@ func unknownVariables(environment []string, keys []Key) []error {
 	var errs []error
 	for _, entry := range environment {
 		variable, text, _ := strings.Cut(entry, "=")
-		if text == "" || !strings.HasPrefix(variable, variablePrefix) || slices.Contains(known, variable) || serviceLink.MatchString(variable) {
+		if text == "" || !strings.HasPrefix(variable, variablePrefix) || slices.Contains(known, variable) || serviceLink(variable) {
 			continue
 		}
 		errs = append(errs, &Error{variable, Origin{Environment, variable}, fmt.Errorf("no such key%s", didYouMean(variable, known))})
 	}
 	return errs
+}
+
+func serviceLink(variable string) bool {
+	return regexp.MustCompile(`_SERVICE_(HOST|PORT)|_PORT(_\d+_(TCP|UDP|SCTP)|$)`).MatchString(variable)
 }
 
 // Template returns a configuration file with every key commented out: what it

@@ -66,9 +66,10 @@ func path(dst *string) Kind {
 	return parsed(dst, "file", "the name of a file", func(text string) (string, error) { return text, nil })
 }
 
-func matching(dst *string, typ, want string, pattern *regexp.Regexp) Kind {
+// matching compiles its pattern when there is a value: each verb makes a table.
+func matching(dst *string, typ, want, pattern string) Kind {
 	return parsed(dst, typ, want, func(text string) (string, error) {
-		if !pattern.MatchString(text) {
+		if !regexp.MustCompile(pattern).MatchString(text) {
 			return "", fmt.Errorf("%q: want %s", text, want)
 		}
 		return text, nil

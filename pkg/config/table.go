@@ -3,7 +3,6 @@ package config
 import (
 	"log/slog"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -65,7 +64,7 @@ func jobKeys(c *Config) []Key {
 	puzzles := []string{"run", "solve", "submit"}
 	return []Key{
 		{"output", "o", "out", []string{"run", "aggregator", "doctor"}, "folder in which datasets are made",
-			matching(&c.Output, "dir", "a folder", regexp.MustCompile(`.`))},
+			matching(&c.Output, "dir", "a folder", `.`)},
 		{"job", "", "", jobs, "the dataset's name: it is the folder job=NAME below the output; empty lets the verb choose",
 			optional(parsed(&c.Job, "name", "a lower-case letter, then at most 62 lower-case letters, digits or '-'", func(id string) (string, error) { return id, puzzle.CheckJob(id) }))},
 
@@ -109,7 +108,7 @@ func brokerKeys(c *Config) []Key {
 	setup := []string{"setup", "doctor"}
 	return []Key{
 		{"nats-url", "", "nats://127.0.0.1:4222", broker, "the broker, or several of its servers separated by commas; the variable " + natsURL + " is honoured too",
-			matching(&c.NATSURL, "url", "the address of a NATS server, such as nats://127.0.0.1:4222", regexp.MustCompile(`^\S+$`))},
+			matching(&c.NATSURL, "url", "the address of a NATS server, such as nats://127.0.0.1:4222", `^\S+$`)},
 		{"credentials", "", "", broker, "file that says who we are: a .creds file, the seed of an nkey, or one line user:password",
 			optional(path(&c.Credentials))},
 		{"tls-ca", "", "", broker, "certificates (PEM) of the authorities that vouch for the broker; empty: those of the system",
@@ -161,7 +160,7 @@ func reportKeys(c *Config) []Key {
 		{"progress", "", "auto", []string{"run", "submit"}, "how progress is shown; auto: a bar on a terminal, plain lines elsewhere",
 			name(&c.Progress, "auto", "bar", "plain", "none")},
 		{"http", "", "", []string{"run", "submit", "worker", "aggregator"}, "address at which /metrics, /livez and /readyz are served, such as :9464; without a host: the loopback; empty: nowhere",
-			optional(matching(&c.HTTP, "addr", "host:port or :port", regexp.MustCompile(`^\S*:[0-9]{1,5}$`)))},
+			optional(matching(&c.HTTP, "addr", "host:port or :port", `^\S*:[0-9]{1,5}$`))},
 		{"log-level", "", "warn", nil, "least level of the messages on standard error",
 			choice(&c.LogLevel, []string{"debug", "info", "warn", "error"}, parseLevel)},
 		{"log-format", "", "text", nil, "how messages are written",

@@ -26,8 +26,9 @@ type Dir struct {
 
 	trap func(step, file string) // for tests: called at each step of each file
 
-	mu    sync.Mutex
-	files map[string]File // by name; those this Dir has written, so that Finish need not read them
+	mu      sync.Mutex
+	files   map[string]File // by name; those this Dir has written, so that Finish need not read them
+	durable map[string]bool // folders whose own names this Dir has synced
 }
 
 // Open returns the dataset of a job, which need not exist yet: folders are made
@@ -44,7 +45,7 @@ func Open(output, job string, spec puzzle.Spec) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Dir{output: output, job: job, spec: spec, options: optionsOf(spec), layouts: layouts, files: make(map[string]File)}
+	d := &Dir{output: output, job: job, spec: spec, options: optionsOf(spec), layouts: layouts, files: make(map[string]File), durable: make(map[string]bool)}
 	m, err := ReadManifest(d.Path())
 	switch {
 	case err == nil:
@@ -246,13 +247,31 @@ func (d *Dir) link(temp string, file File) error {
 		return fmt.Errorf("publish %s: %w", file.Name, err)
 	}
 	d.reach(stepLinked, file.Name)
-	// The file's name, and the names of the folders that may be new.
-	for _, dir := range []string{folder, d.Path(), d.output} {
-		if err := syncDir(dir); err != nil {
-			return fmt.Errorf("publish %s: %w", file.Name, err)
-		}
+	if err := d.syncName(folder); err != nil {
+		return fmt.Errorf("publish %s: %w", file.Name, err)
 	}
 	d.reach(stepDurable, file.Name)
+	return nil
+}
+
+// syncName makes the names in a folder durable, and the first time those of the
+// folder and the ones above, which may be new.
+func (d *Dir) syncName(folder string) error {
+	d.mu.Lock()
+	known := d.durable[folder]
+	d.mu.Unlock()
+	dirs := []string{folder}
+	if !known {
+		dirs = slices.Compact([]string{folder, d.Path(), d.output})
+	}
+	for _, dir := range dirs {
+		if err := syncDir(dir); err != nil {
+			return err
+		}
+	}
+	d.mu.Lock()
+	d.durable[folder] = true
+	d.mu.Unlock()
 	return nil
 }
 

@@ -97,6 +97,17 @@ func (t *Tasks) close() {
 	}
 }
 
+// DropTasks deletes all tasks and whatever waits for one. It is for a broker of
+// one's own that nobody wants any more: without it Tasks.Close waits for requests
+// to run out and Server.Close for the consumers, together most of a small run.
+func (c *Conn) DropTasks(ctx context.Context) error {
+	err := c.once(ctx, func(ctx context.Context) error { return c.js.DeleteStream(ctx, tasksStream) })
+	if err != nil {
+		return fmt.Errorf("drop tasks: %w", err)
+	}
+	return nil
+}
+
 // Next returns the next task, waiting for one if need be. Callers that are free
 // call it; as many tasks are under way as there are callers.
 func (t *Tasks) Next(ctx context.Context) (*Delivery, error) {

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync"
 	"testing"
@@ -64,6 +65,22 @@ func TestNothingIsTakenUnasked(t *testing.T) {
 	next(t, second)
 	if out, in := pending(t, c, Normal); out != 3 || in != 2 {
 		t.Errorf("three asked: %d handed out, %d not", out, in)
+	}
+}
+
+// Whoever waits for a task learns that there will be none.
+func TestDropTasks(t *testing.T) {
+	c := setUp(t, Limits{})
+	ctx := testContext(t)
+	tasks := tasksOf(t, c, Lanes()...)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := tasks.Next(ctx)
+		ended <- err
+	}()
+	ok(t, c.DropTasks(ctx))
+	if err := <-ended; !errors.Is(err, ErrNotFound) {
+		t.Errorf("got %v, want %v", err, ErrNotFound)
 	}
 }
 
