@@ -1,6 +1,7 @@
 package producer
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	"github.com/flipmill/flipmill/pkg/corpus"
@@ -22,6 +23,7 @@ const (
 	runBytes    = 16 // a run's size and count, with protobuf's framing
 	spanBytes   = 16 // a span's count and framing, and its first line number; in a result an entry of a dictionary
 	recordBytes = 2  // a record's line number
+	labelBytes  = 3  // a label's length, in the task as in the result
 	rejectBytes = 32 // a reject's index, reason and framing
 )
 
@@ -49,6 +51,8 @@ func (s *splitter) cost(rec *corpus.Record) (task, result int) {
 		task += spanBytes + len(rec.Source)
 		result += spanBytes + 2*len(rec.Source) // results and rejects may both have it
 	}
+	labels := len(rec.Labels.Text) + labelBytes*rec.Labels.Len()
+	task, result = task+labels, result+labels
 	if rec.Rejected() {
 		text := rejectBytes + len(rec.Reject.Detail)
 		return task + text + len(rec.Reject.Raw), result + text + storedRaw(rec.Reject.Raw)
@@ -103,7 +107,26 @@ func (s *splitter) append(rec *corpus.Record) {
 		c.Runs[len(c.Runs)-1].Count++
 		s.boards = append(s.boards, rec.Board.Masks...)
 	}
+	if rec.Labels.Len() > 0 || len(c.Labels) > 0 {
+		s.label(rec)
+	}
 	s.records++
+}
+
+// label appends the record's labels. Records without any get empty ones where
+// others of their chunk have some.
+func (s *splitter) label(rec *corpus.Record) {
+	c := &s.chunk
+	for len(c.Labels) < rec.Labels.Len() {
+		c.Labels = append(c.Labels, puzzle.Labels{Ends: make([]uint32, s.records)})
+	}
+	for i := range c.Labels {
+		var text []byte
+		if i < rec.Labels.Len() {
+			text = rec.Labels.At(i)
+		}
+		c.Labels[i].Add(text)
+	}
 }
 
 // lastSize returns the size of the open chunk's last run, zero without one.
@@ -136,6 +159,9 @@ func (s *splitter) closeRun() {
 func (s *splitter) take() *puzzle.Chunk {
 	s.closeRun()
 	chunk := s.chunk
+	if !slices.ContainsFunc(chunk.Labels, func(l puzzle.Labels) bool { return len(l.Text) > 0 }) {
+		chunk.Labels = nil
+	}
 	s.chunk = puzzle.Chunk{First: chunk.First + int64(s.records)}
 	s.records, s.taskBytes, s.resultBytes = 0, 0, 0
 	return &chunk

@@ -90,6 +90,24 @@ func shapes() []shape {
 			}
 			return rec
 		}},
+		{"labels now and then", 9000, func(rng *rand.Rand, k int) corpus.Record {
+			rec := corpus.Record{Board: board(rng, size(3, 3))}
+			for i := range rng.IntN(2) * 3 {
+				rec.Labels.Add([]byte(strings.Repeat("x", rng.IntN(40*(i+1)))))
+			}
+			return rec
+		}},
+		{"the longest labels", 300, func(rng *rand.Rand, k int) corpus.Record {
+			rec := corpus.Record{Board: board(rng, size(3, 3))}
+			for range 1 + puzzle.MaxKeep {
+				label := make([]byte, puzzle.MaxLabel)
+				for i := range label {
+					label[i] = byte('!' + rng.IntN(90))
+				}
+				rec.Labels.Add(label)
+			}
+			return rec
+		}},
 		{"a bit of everything", 40_000, func(rng *rand.Rand, k int) corpus.Record {
 			rec := corpus.Record{Source: fmt.Sprintf("part %d", k/7000), Line: int64(k%7000*5 + rng.IntN(5) + 1)}
 			if rng.IntN(10) == 0 {
@@ -134,6 +152,13 @@ func split(spec puzzle.Spec, records []corpus.Record) []*puzzle.Chunk {
 
 // describe is a record on one line.
 func describe(index int64, r corpus.Record) string {
+	labels := ""
+	for i := range r.Labels.Len() { // none of them is the same as empty ones
+		labels += strings.TrimSuffix(fmt.Sprintf("%d:%s,", i, r.Labels.At(i)), fmt.Sprintf("%d:,", i))
+	}
+	if labels != "" {
+		return fmt.Sprintf("%d %s:%d %s %x %s %s", index, r.Source, r.Line, r.Reject.Reason, r.Reject.Raw, r.Board.AppendText(nil, 0), labels)
+	}
 	if r.Rejected() {
 		return fmt.Sprintf("%d %s:%d %s %q %x", index, r.Source, r.Line, r.Reject.Reason, r.Reject.Detail, r.Reject.Raw)
 	}
@@ -161,6 +186,9 @@ func records(c *puzzle.Chunk) (list []string) {
 			if at++; at == runs[0].Count {
 				runs, at = runs[1:], 0
 			}
+		}
+		for i := range c.Labels {
+			rec.Labels.Add(c.Labels[i].At(k))
 		}
 		list = append(list, describe(index, rec))
 	}

@@ -91,7 +91,7 @@ func selection(run puzzle.Run, wanted func(i int) bool) puzzle.Run {
 // reject returns the chunk with some boards turned into rejects, each with its
 // detail.
 func reject(chunk *puzzle.Chunk, details map[int]string) *puzzle.Chunk {
-	out := &puzzle.Chunk{First: chunk.First, Spans: chunk.Spans, Lines: chunk.Lines}
+	out := &puzzle.Chunk{First: chunk.First, Spans: chunk.Spans, Lines: chunk.Lines, Labels: chunk.Labels}
 	known := chunk.Rejects
 	index := chunk.First
 	passRejects := func() {

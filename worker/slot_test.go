@@ -42,8 +42,10 @@ func testChunk(rng *rand.Rand, first int64, records, rejects int) *puzzle.Chunk 
 	sizes := []puzzle.Size{{Rows: 3, Cols: 3}, {Rows: 2, Cols: 5}, {Rows: 1, Cols: 1}, {Rows: 1, Cols: 2}, {Rows: 4, Cols: 3}}
 	c := &puzzle.Chunk{First: first, Spans: []puzzle.Span{{Source: "a.txt", Records: records / 3}, {Source: "b.txt", Records: records - records/3}}}
 	var boards []puzzle.Run
+	var ids puzzle.Labels
 	for k := range records {
 		c.Lines = append(c.Lines, int64(1+2*k))
+		ids.Add(fmt.Append(nil, "id", k))
 		if rng.IntN(10) < rejects {
 			c.Rejects = append(c.Rejects, puzzle.Reject{Index: first + int64(k), Reason: puzzle.RaggedRow, Detail: fmt.Sprint("row ", k), Raw: []byte("01 1")})
 			continue
@@ -57,6 +59,7 @@ func testChunk(rng *rand.Rand, first int64, records, rejects int) *puzzle.Chunk 
 		}
 		boards = append(boards, board)
 	}
+	c.Labels = []puzzle.Labels{ids}
 	for len(boards) > 0 {
 		n := 1
 		for n < len(boards) && boards[n].Size == boards[0].Size {
@@ -222,7 +225,7 @@ func allRejected(c puzzle.Chunk, detail string) *puzzle.Chunk {
 			texts = append(texts, run.AppendText(nil, i))
 		}
 	}
-	all := &puzzle.Chunk{First: c.First, Spans: c.Spans, Lines: c.Lines}
+	all := &puzzle.Chunk{First: c.First, Spans: c.Spans, Lines: c.Lines, Labels: c.Labels}
 	known := map[int64]puzzle.Reject{}
 	for _, r := range c.Rejects {
 		known[r.Index] = r

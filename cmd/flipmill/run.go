@@ -99,6 +99,7 @@ func (r *runner) prepare() (err error) {
 func specOf(c *config.Config) (puzzle.Spec, error) {
 	spec := c.Spec
 	spec.Columns = selectColumns(spec.Columns)
+	spec.Keep = slices.DeleteFunc(slices.Clone(spec.Keep), func(name string) bool { return name == spec.Fields.Named().ID }) // it is the column id
 	return spec, withCode(exitConfig, dataset.CheckSpec(spec))
 }
 
@@ -155,7 +156,7 @@ func (r *runner) finished() (bool, error) {
 
 // solve runs the pipeline until the dataset is complete.
 func (r *runner) solve(ctx context.Context) error {
-	puzzles, err := corpus.Open(r.paths, corpusOptions(r.c), r.stdin)
+	puzzles, err := corpus.Open(r.paths, corpusOptions(r.spec), r.stdin)
 	if err != nil {
 		return err
 	}
@@ -185,8 +186,10 @@ func (r *runner) solve(ctx context.Context) error {
 }
 
 // corpusOptions says how the corpus is written.
-func corpusOptions(c *config.Config) corpus.Options {
-	return corpus.Options{Format: c.Spec.Format, Size: c.Spec.Size, Symbols: c.Spec.Symbols, MaxLine: c.Spec.MaxLine}
+func corpusOptions(spec puzzle.Spec) corpus.Options {
+	return corpus.Options{
+		Format: spec.Format, Size: spec.Size, Symbols: spec.Symbols, MaxLine: spec.MaxLine, Fields: spec.Fields, Keep: spec.Keep,
+	}
 }
 
 // jobName names a job after its corpus: the same files always give the same name.

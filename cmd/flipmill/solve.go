@@ -47,7 +47,7 @@ are solved, and the exit code is 1.`,
 
 func solve(c *config.Config, paths []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
 	out := bufio.NewWriter(stdout)
-	puzzles, err := corpus.Open(paths, corpusOptions(c), flushing{stdin, out})
+	puzzles, err := corpus.Open(paths, corpusOptions(c.Spec), flushing{stdin, out})
 	if err != nil {
 		return err
 	}

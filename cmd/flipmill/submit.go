@@ -74,7 +74,7 @@ type submission struct {
 
 func (s *submission) run(ctx context.Context, paths []string, stdin io.Reader) (*submitted, error) {
 	var err error
-	if s.puzzles, err = corpus.Open(paths, corpusOptions(s.c), stdin); err != nil {
+	if s.puzzles, err = corpus.Open(paths, corpusOptions(s.spec), stdin); err != nil {
 		return nil, err
 	}
 	defer s.puzzles.Close()

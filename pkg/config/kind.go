@@ -133,15 +133,20 @@ func list(dst *[]string, want string) Kind {
 		if text == "all" {
 			return nil, nil
 		}
-		words := strings.Split(text, listSeparator)
-		for i, w := range words {
-			if w = strings.TrimSpace(w); w == "" || slices.Contains(words[:i], w) {
-				return nil, fmt.Errorf("%q: %q is empty or stands twice: want %s", text, w, want)
-			}
-			words[i] = w
-		}
-		return words, nil
+		return words(text)
 	})
+}
+
+// words reads one or more different words with commas between them.
+func words(text string) ([]string, error) {
+	words := strings.Split(text, listSeparator)
+	for i, w := range words {
+		if w = strings.TrimSpace(w); w == "" || slices.Contains(words[:i], w) {
+			return nil, fmt.Errorf("%q: %q is empty or stands twice: want names separated by commas", text, w)
+		}
+		words[i] = w
+	}
+	return words, nil
 }
 
 const listSeparator = ","

@@ -14,6 +14,8 @@ type blocks struct {
 	size  puzzle.Size
 }
 
+func (b *blocks) begin(*source, *scanner) error { return nil }
+
 func (b *blocks) next(in *scanner, rec *Record) error {
 	if err := in.scanNonBlank(); err != nil {
 		return err

@@ -30,6 +30,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -38,30 +39,40 @@ import (
 
 // The formats.
 const (
-	Auto   = "auto"   // told from the first record
+	Auto   = "auto"   // told from each file's name or beginning
 	Lines  = "lines"  // one board a line
 	Blocks = "blocks" // one row a line, a blank line between boards
 	Grid   = "grid"   // a line "ROWS COLS", then one row a line
+	CSV    = "csv"    // a header, then a record a line, fields separated by commas
+	TSV    = "tsv"    // the same with tabs
 )
 
 // Formats returns the names that Options.Format may have.
-func Formats() []string { return []string{Auto, Lines, Blocks, Grid} }
+func Formats() []string { return []string{Auto, Lines, Blocks, Grid, CSV, TSV} }
 
 // Options says how a corpus is written.
 type Options struct {
 	Format  string         // one of Formats; empty means Auto
 	Size    puzzle.Size    // size of every board; zero where the corpus shows it
 	Symbols puzzle.Symbols // characters of the cells; zero means puzzle.Digits
-	MaxLine int            // bytes of the longest line that is read; 0 means 64 KiB
+	MaxLine int            // bytes of the longest line, or record of several, that is read; 0 means 64 KiB
+
+	ColumnMajor bool          // cells that are not in rows are column by column
+	Fields      puzzle.Fields // names in formats with named fields
+	Keep        []string      // of these fields, those that become labels besides the id
 }
 
-// Record is a board or a reject. Its Board and Reject.Raw use memory that the
-// next call of Next with the same Record takes back.
+// Record is a board or a reject. Its Board, Reject.Raw and Labels use memory that
+// the next call of Next with the same Record takes back.
 type Record struct {
 	Source string        // name of the file, see Source.Name; "-" is standard input
 	Line   int64         // 1-based line where the record starts
 	Board  puzzle.Run    // one board, unless Rejected
 	Reject puzzle.Reject // why there is no board, if Rejected; the Index is left to the caller
+
+	// Labels is the record's own id, then its values of Options.Keep. It is empty
+	// where the format has no place for them.
+	Labels puzzle.Labels
 }
 
 // Rejected reports whether the record is a reject.
@@ -70,6 +81,7 @@ func (r *Record) Rejected() bool { return r.Reject.Reason != "" }
 // begin makes r an empty record that starts at the given line.
 func (r *Record) begin(line int64) {
 	r.Line = line
+	r.Labels.Reset()
 	r.Reject = puzzle.Reject{Raw: r.Reject.Raw[:0]}
 }
 
@@ -92,36 +104,46 @@ func (r *Record) reject(reason puzzle.Reason, format string, args ...any) {
 	}
 }
 
-// reader is a format: it reads one record from a source. It returns io.EOF where
-// only blank lines are left, and any other error where the corpus as a whole
-// cannot be read. A record never reaches beyond its source.
+// reader is a format. It is told of each source that has it, and then reads that
+// source record by record. It returns io.EOF where only blank lines are left,
+// and any other error where the corpus as a whole cannot be read. A record never
+// reaches beyond its source.
 type reader interface {
+	begin(src *source, in *scanner) error
 	next(in *scanner, rec *Record) error
 }
 
-func newReader(opts Options) reader {
+func newReader(format string, opts Options) reader {
 	s := newSheet(opts)
-	switch opts.Format {
+	switch format {
 	case Lines:
 		return &lines{sheet: s, size: opts.Size}
 	case Blocks:
 		return &blocks{sheet: s, size: opts.Size}
 	case Grid:
 		return &grid{sheet: s, size: opts.Size}
+	case CSV:
+		return &delimited{named: newNamed(s, opts), separator: ',', max: opts.MaxLine}
+	case TSV:
+		return &delimited{named: newNamed(s, opts), separator: '\t', max: opts.MaxLine}
 	}
-	panic("BUG: corpus: no reader of format " + opts.Format)
+	panic("BUG: corpus: no reader of format " + format)
 }
 
 // Corpus is an open corpus.
 type Corpus struct {
-	opts  Options // Format is Auto until it is told
+	opts  Options
 	stdin io.Reader
 	paths []string // still to be opened
 	total int64    // raw bytes of all sources; 0 where one of them does not say
 	read  atomic.Int64
 
-	format reader // nil while opts.Format is Auto
+	readers map[string]reader // by format, made when they are needed
+	told    string            // the format that the beginning of a file has told; it holds for those behind
+	found   []string          // the formats of the files so far
+
 	src    *source
+	format reader   // of src; nil where src has no record
 	in     *scanner // reads src
 	done   []Source
 
@@ -150,10 +172,7 @@ func Open(paths []string, opts Options, stdin io.Reader) (*Corpus, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Corpus{opts: opts, stdin: stdin, paths: paths, total: total, ahead: true}
-	if opts.Format != Auto {
-		c.format = newReader(opts)
-	}
+	c := &Corpus{opts: opts, stdin: stdin, paths: paths, total: total, ahead: true, readers: map[string]reader{}}
 	if c.firstErr = c.readRecord(&c.first); c.firstErr != nil && c.firstErr != io.EOF {
 		return nil, errors.Join(c.firstErr, c.Close())
 	}
@@ -176,9 +195,14 @@ func (o Options) validate() error {
 	return nil
 }
 
-// Format returns the corpus's format: Options.Format, or what was told from the
-// first record. It is Auto only where a corpus has no record.
-func (c *Corpus) Format() string { return c.opts.Format }
+// Format returns the format of the files read so far. It is Options.Format where
+// none of them has a record; several formats have a plus sign between them.
+func (c *Corpus) Format() string {
+	if len(c.found) == 0 {
+		return c.opts.Format
+	}
+	return strings.Join(c.found, "+")
+}
 
 // Next reads the next record. It returns io.EOF after the last one; after any
 // other error, which names file and line, the corpus cannot be read further.
@@ -218,8 +242,8 @@ func (c *Corpus) readRecord(rec *Record) error {
 	}
 }
 
-// openNext opens the next source, and tells the format where that is still to
-// be done and the source has a record. It returns io.EOF after the last source.
+// openNext opens the next source and finds its format. It returns io.EOF after
+// the last source.
 func (c *Corpus) openNext() error {
 	if len(c.paths) == 0 {
 		return io.EOF
@@ -228,25 +252,51 @@ func (c *Corpus) openNext() error {
 	if err != nil {
 		return err
 	}
-	c.src, c.paths = src, c.paths[1:]
+	c.src, c.format, c.paths = src, nil, c.paths[1:]
 	if c.in, err = newScanner(src.text, c.opts.MaxLine); err != nil {
 		return fmt.Errorf("read %s: %w", src.name, err)
 	}
-	if c.format != nil {
-		return nil
+	format, err := c.formatOf(src)
+	if err != nil || format == "" {
+		return err
+	}
+	if !slices.Contains(c.found, format) {
+		c.found = append(c.found, format)
+	}
+	if c.readers[format] == nil {
+		c.readers[format] = newReader(format, c.opts)
+	}
+	c.format = c.readers[format]
+	if err := c.format.begin(src, c.in); err != nil {
+		return fmt.Errorf("read %s, line %d: %w", src.name, c.in.line, err)
+	}
+	return nil
+}
+
+// formatOf returns the format of the source that is open: as it is given, as
+// the file is called, or else as the first file without such a name begins. It
+// is empty where the source has no record to tell it.
+func (c *Corpus) formatOf(src *source) (string, error) {
+	if c.opts.Format != Auto {
+		return c.opts.Format, nil
+	}
+	if format := formatOfName(src.name); format != "" {
+		return format, nil
+	}
+	if c.told != "" {
+		return c.told, nil
 	}
 	view, err := c.in.peekRecord()
 	if err == io.EOF {
-		return nil
+		return "", nil
 	}
 	if err != nil {
-		return fmt.Errorf("read %s: %w", src.name, err)
+		return "", fmt.Errorf("read %s: %w", src.name, err)
 	}
-	if c.opts.Format, err = detect(view, c.opts); err != nil {
-		return fmt.Errorf("tell the format of %s from line %d: %w", src.name, c.in.line+1, err)
+	if c.told, err = detect(view, c.opts); err != nil {
+		return "", fmt.Errorf("tell the format of %s from line %d: %w", src.name, c.in.line+1, err)
 	}
-	c.format = newReader(c.opts)
-	return nil
+	return c.told, nil
 }
 
 func (c *Corpus) finishSource() error {

@@ -2,6 +2,7 @@ package corpus_test
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -68,12 +69,20 @@ func randomBoard(rng *rand.Rand, size puzzle.Size) puzzle.Run {
 }
 
 // show writes a record as the tests expect it: "line size cells" for a board,
-// "line reason detail" for a reject.
+// "line reason detail" for a reject. Labels follow in brackets.
 func show(rec *corpus.Record) string {
 	if rec.Rejected() {
 		return fmt.Sprintf("%d %s %s", rec.Line, rec.Reject.Reason, rec.Reject.Detail)
 	}
-	return fmt.Sprintf("%d %s %s", rec.Line, rec.Board.Size, rec.Board.AppendText(nil, 0))
+	shown := fmt.Sprintf("%d %s %s", rec.Line, rec.Board.Size, rec.Board.AppendText(nil, 0))
+	if rec.Labels.Len() == 0 {
+		return shown
+	}
+	var labels []string
+	for i := range rec.Labels.Len() {
+		labels = append(labels, cmp.Or(string(rec.Labels.At(i)), "-"))
+	}
+	return shown + " [" + strings.Join(labels, "|") + "]"
 }
 
 // readAll reads a corpus from standard input and checks what holds for every
@@ -115,7 +124,7 @@ func checkRecord(t testing.TB, rec *corpus.Record) {
 		}
 		return
 	}
-	reasons := []puzzle.Reason{puzzle.UnknownSymbol, puzzle.RaggedRow, puzzle.BadSize, puzzle.TooLarge, puzzle.Truncated, puzzle.LineTooLong}
+	reasons := []puzzle.Reason{puzzle.UnknownSymbol, puzzle.RaggedRow, puzzle.BadSize, puzzle.TooLarge, puzzle.Truncated, puzzle.LineTooLong, puzzle.BadSyntax, puzzle.BadField}
 	switch r := rec.Reject; {
 	case !slices.Contains(reasons, r.Reason):
 		t.Fatalf("line %d: reason %q", rec.Line, r.Reason)
@@ -138,7 +147,7 @@ func writeFile(t testing.TB, name, text string) string {
 // TestReads holds what every format makes of good and bad text. Each text is
 // also read in pieces, and in disguises that must not matter.
 func TestReads(t *testing.T) {
-	for _, test := range slices.Concat(linesTests(), blocksTests(), gridTests()) {
+	for _, test := range slices.Concat(linesTests(), blocksTests(), gridTests(), csvTests()) {
 		t.Run(test.opts.Format+"/"+test.name, func(t *testing.T) {
 			shown, raws, err := readAll(t, strings.NewReader(test.text), test.opts)
 			if err != nil {
@@ -156,7 +165,7 @@ func TestReads(t *testing.T) {
 					t.Errorf("read as %s: %q, %q, %v", name, again, rawsAgain, err)
 				}
 			}
-			for name, text := range disguises(test.text, raws == nil) {
+			for name, text := range disguises(test.text, test.opts.Format, raws == nil) {
 				again, _, err := readAll(t, strings.NewReader(text), test.opts)
 				if err != nil || !slices.Equal(again, shown) {
 					t.Errorf("with %s: %q, %v", name, again, err)
@@ -186,11 +195,13 @@ func pieces(text string) map[string]io.Reader {
 
 // disguises returns texts with the same records. How the text ends is a part of
 // the reason of a bad record, so only the ends of good texts change.
-func disguises(text string, good bool) map[string]string {
+func disguises(text, format string, good bool) map[string]string {
 	d := map[string]string{
 		"byte order mark": "\ufeff" + text,
 		"CRLF":            strings.ReplaceAll(text, "\n", "\r\n"),
-		"trailing blanks": strings.ReplaceAll(text, "\n", " \t \n"),
+	}
+	if !slices.Contains([]string{corpus.CSV, corpus.TSV}, format) { // there they belong to the last field
+		d["trailing blanks"] = strings.ReplaceAll(text, "\n", " \t \n")
 	}
 	if good {
 		d["blank lines at the end"] = text + "\n \t\r\n  "
@@ -224,7 +235,7 @@ func TestUnreadable(t *testing.T) {
 		{[]string{"-", "-"}, corpus.Options{}, "", "named twice"},
 		{[]string{good, dir}, corpus.Options{}, "", dir + " is a directory"},
 		{[]string{good, filepath.Join(dir, "none")}, corpus.Options{}, "", "none: no such file"},
-		{[]string{good}, corpus.Options{Format: "csv"}, "", `format "csv": want auto, lines, blocks, grid`},
+		{[]string{good}, corpus.Options{Format: "tex"}, "", `format "tex": want auto, lines, blocks, grid`},
 		{[]string{good}, corpus.Options{Size: puzzle.Size{Rows: 17, Cols: 17}}, "", "size 17x17"},
 		{[]string{good}, corpus.Options{MaxLine: -1}, "", "-1 bytes"},
 		{[]string{"-"}, corpus.Options{Format: corpus.Lines}, "\n0101\n", "read -, line 2: lines of 4 cells do not show their size: give --size"},

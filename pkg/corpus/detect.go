@@ -3,15 +3,36 @@ package corpus
 import (
 	"bytes"
 	"fmt"
+	"path"
+	"slices"
+	"strings"
 
 	"github.com/flipmill/flipmill/pkg/puzzle"
 )
 
-const howToSay = "give --format lines, blocks or grid, and --symbols if the cells are not 1 and 0"
+const howToSay = "give --format, and --symbols if the cells are not 1 and 0"
+
+// formatOfName tells a format from the ending of a file's name, before which
+// there may be that of a compression. Most files of text have none that tells.
+func formatOfName(name string) string {
+	name = strings.ToLower(name)
+	for _, ending := range []string{".gz", ".zst"} {
+		name = strings.TrimSuffix(name, ending)
+	}
+	switch path.Ext(name) {
+	case ".csv":
+		return CSV
+	case ".tsv":
+		return TSV
+	}
+	return ""
+}
 
 // detect tells the format of a corpus from its beginning, which starts with a
 // line that is not blank. It guesses only where another reading is far-fetched:
 //
+//  0. fields separated by commas or tabs, one of which is called as that of the
+//     boards: csv or tsv;
 //  1. two numbers that are not two cells, or that are but fit the row below:
 //     grid ("1 1" above one cell is a grid, above two it is not);
 //  2. any character that is neither cell, blank nor bar: an error;
@@ -28,6 +49,9 @@ func detect(view []byte, opts Options) (format string, err error) {
 		return "", fmt.Errorf("it has more than %d bytes; %s", opts.MaxLine, howToSay)
 	}
 	first = trimBlanks(first)
+	if format := detectHeader(first, opts.Fields.Named().Board); format != "" {
+		return format, nil
+	}
 	s := newSheet(opts)
 	if isGrid(s, first, below) {
 		return Grid, nil
@@ -48,6 +72,21 @@ func detect(view []byte, opts Options) (format string, err error) {
 	default:
 		return "", fmt.Errorf("its %d cells are neither a board of %s nor a row of one; %s", n, size, howToSay)
 	}
+}
+
+// detectHeader tells csv or tsv from a line that has the name of the boards'
+// column among others, or alone.
+func detectHeader(line []byte, board string) string {
+	has := func(separator string) bool {
+		return slices.ContainsFunc(strings.Split(string(line), separator), func(name string) bool { return strings.Trim(name, ` "`) == board })
+	}
+	switch {
+	case has(","):
+		return CSV
+	case has("\t"):
+		return TSV
+	}
+	return ""
 }
 
 // isGrid reports whether the first line is a grid's header.

@@ -58,7 +58,7 @@ func TestAuto(t *testing.T) {
 		{"0101\n", corpus.Options{}, "line 1: lines of 4 cells do not show their size"},
 		{many(100_000, "0101101011010110101101011"), corpus.Options{}, "lines of 25 cells do not show their size"},
 		// Neither.
-		{"\nhello\n", corpus.Options{}, `from line 2: "hello" has neither cells, 1 and 0, nor the size of a grid; give --format lines, blocks or grid`},
+		{"\nhello\n", corpus.Options{}, `from line 2: "hello" has neither cells, 1 and 0, nor the size of a grid; give --format`},
 		{"bwwb\n", corpus.Options{}, `"bwwb" has neither`},
 		{"0101\n", letters, `"0101" has neither cells, b and w`},
 		{"\xff\xfe0\x001\x00\n", corpus.Options{}, `"\xff\xfe0\x001\x00" has neither`},

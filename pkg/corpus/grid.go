@@ -17,6 +17,8 @@ type grid struct {
 	size  puzzle.Size
 }
 
+func (g *grid) begin(*source, *scanner) error { return nil }
+
 func (g *grid) next(in *scanner, rec *Record) error {
 	if err := in.scanNonBlank(); err != nil {
 		return err

@@ -15,6 +15,8 @@ type lines struct {
 	shown bool // a line has shown its size
 }
 
+func (l *lines) begin(*source, *scanner) error { return nil }
+
 func (l *lines) next(in *scanner, rec *Record) error {
 	if err := in.scanNonBlank(); err != nil {
 		return err
@@ -68,7 +70,7 @@ func (l *lines) fit(in *scanner, rec *Record, bars bool) error {
 	case !given:
 		rec.reject(puzzle.BadSize, "a line of %d cells does not show its size: give --size ROWSxCOLS, or put a / between rows", s.n)
 	case s.n == want.Cells():
-		s.rows, s.cols = want.Rows, want.Cols
+		s.rows, s.cols, s.flat = want.Rows, want.Cols, true
 	case in.noEOL && s.n < want.Cells():
 		rec.reject(puzzle.Truncated, "the source ends after %d of the %d cells", s.n, want.Cells())
 	default:

@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/bits"
@@ -31,10 +32,13 @@ type sheet struct {
 	cells      []byte
 	n          int
 	rows, cols int // rows so far; cells of each row, 0 until that is known
+
+	flat    bool // the cells were not in rows
+	columns bool // then they are column by column
 }
 
 func newSheet(opts Options) *sheet {
-	s := &sheet{symbols: opts.Symbols, cells: make([]byte, maxCells+opts.MaxLine+16)}
+	s := &sheet{symbols: opts.Symbols, columns: opts.ColumnMajor, cells: make([]byte, maxCells+opts.MaxLine+16)}
 	for b := range s.class {
 		s.class[b] = other
 	}
@@ -45,7 +49,7 @@ func newSheet(opts Options) *sheet {
 }
 
 // clear empties the sheet; its rows are to have cols cells, 0 if unknown.
-func (s *sheet) clear(cols int) { s.n, s.rows, s.cols = 0, 0, cols }
+func (s *sheet) clear(cols int) { s.n, s.rows, s.cols, s.flat = 0, 0, cols, false }
 
 // row takes text, the end of the scanner's line or all of it, as the next row.
 // Where bars may end a row it takes the text before the first one and returns
@@ -83,6 +87,54 @@ func (s *sheet) line(rec *Record, in *scanner) {
 		rejectLong(rec, in)
 	default:
 		s.row(rec, in, in.text, false)
+	}
+}
+
+// field takes a whole board that is one field: its rows with bars or line breaks
+// between them, or all cells in a row where the size is known.
+func (s *sheet) field(rec *Record, text []byte, want puzzle.Size) {
+	s.clear(0)
+	rest, rows := text, false
+	for len(rest) > 0 && !rec.Rejected() {
+		start := s.n
+		rest = bytes.TrimPrefix(s.squeeze(rest), []byte{'\r'})
+		s.rows++
+		if s.rows == 1 {
+			s.cols = s.n - start
+		}
+		switch {
+		case len(rest) > 0 && s.class[rest[0]] != bar && rest[0] != '\n':
+			rec.reject(puzzle.UnknownSymbol, "byte %d of the board: %s is not a cell, want %c (1) or %c (0)",
+				len(text)-len(rest)+1, symbolName(rest), s.symbols.On, s.symbols.Off)
+		case s.n > maxCells:
+			rec.reject(puzzle.TooLarge, "more than %d cells", maxCells)
+		case s.n-start != s.cols:
+			rec.reject(puzzle.RaggedRow, "row %d has %d cells, want %d", s.rows, s.n-start, s.cols)
+		}
+		if len(rest) > 0 {
+			rows, rest = true, rest[1:]
+		}
+	}
+	if s.n == 0 {
+		rec.reject(puzzle.BadField, "a board without cells")
+	}
+	s.fit(rec, rows, want)
+}
+
+// fit brings together the rows of a field, if it has shown them, and the size
+// that is wanted, if there is one.
+func (s *sheet) fit(rec *Record, rows bool, want puzzle.Size) {
+	size, given := puzzle.Size{Rows: s.rows, Cols: s.cols}, want != puzzle.Size{}
+	switch {
+	case rec.Rejected() || rows && (!given || size == want):
+	case rows:
+		rec.reject(puzzle.BadSize, "board of %s, want %s", size, want)
+	case !given:
+		rec.reject(puzzle.BadSize, "%d cells do not show the size of their board: give --size ROWSxCOLS, rows and cols, or a / between rows", s.n)
+	case s.n != want.Cells():
+		rec.reject(puzzle.RaggedRow, "%d cells, want %d for %s", s.n, want.Cells(), want)
+	default:
+		s.rows, s.cols, s.flat = want.Rows, want.Cols, true
 	}
 }
 
@@ -131,6 +183,9 @@ func (s *sheet) board(rec *Record) {
 	if !known {
 		rec.Board.Reset(size, 1)
 	}
+	if s.flat && s.columns {
+		s.turn()
+	}
 	masks := rec.Board.Masks
 	if size.Transposed() {
 		clear(masks)
@@ -142,6 +197,15 @@ func (s *sheet) board(rec *Record) {
 	for row := range masks {
 		masks[row] = pack(s.cells[row*size.Cols:], size.Cols)
 	}
+}
+
+// turn brings cells that are column by column into rows.
+func (s *sheet) turn() {
+	turned := make([]byte, s.n)
+	for k, cell := range s.cells[:s.n] {
+		turned[k%s.rows*s.cols+k/s.rows] = cell
+	}
+	copy(s.cells, turned)
 }
 
 // pack returns the first n cells, at most 16, as bits, the first cell highest.
@@ -177,10 +241,15 @@ func rejectLong(rec *Record, in *scanner) {
 // rejectSymbol rejects a record for the first byte of rest, the end of the
 // scanner's line.
 func (s *sheet) rejectSymbol(rec *Record, in *scanner, rest []byte) {
-	symbol := fmt.Sprintf("byte 0x%02x", rest[0])
-	if r, n := utf8.DecodeRune(rest); r != utf8.RuneError || n > 1 {
-		symbol = fmt.Sprintf("%q", r)
-	}
 	rec.reject(puzzle.UnknownSymbol, "line %d, column %d: %s is not a cell, want %c (1) or %c (0)",
-		in.line, len(in.text)-len(rest)+1, symbol, s.symbols.On, s.symbols.Off)
+		in.line, len(in.text)-len(rest)+1, symbolName(rest), s.symbols.On, s.symbols.Off)
+}
+
+// symbolName names the first character of text, or its first byte where that is
+// none.
+func symbolName(text []byte) string {
+	if r, n := utf8.DecodeRune(text); r != utf8.RuneError || n > 1 {
+		return fmt.Sprintf("%q", r)
+	}
+	return fmt.Sprintf("byte 0x%02x", text[0])
 }

@@ -66,9 +66,16 @@ const (
 // MaxPartChunks keeps part files and their footers of a size that readers like.
 const MaxPartChunks = 1024
 
+// partitionKey is what readers make a column of from the folders' names; it
+// would hide a column of that name.
+const partitionKey = "job"
+
 // CheckSpec reports an option that no dataset can be written with.
 func CheckSpec(spec puzzle.Spec) error {
 	if err := checkColumns(spec.Columns); err != nil {
+		return err
+	}
+	if err := puzzle.CheckKeep(spec.Keep, append(Columns(), partitionKey)); err != nil {
 		return err
 	}
 	if spec.Cells != CellsText && spec.Cells != CellsBits {

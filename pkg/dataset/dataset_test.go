@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -102,6 +103,13 @@ func makeChunk(rng *rand.Rand, spec puzzle.Spec, first int64, counts map[puzzle.
 				})
 			}
 		}
+	}
+	for range min(len(spec.Keep), 1) * (1 + len(spec.Keep)) {
+		var labels puzzle.Labels
+		for range records {
+			labels.Add([]byte([]string{"", "a-1", "\u00e9", strings.Repeat("x", 100)}[rng.IntN(4)]))
+		}
+		a.chunk.Labels = append(a.chunk.Labels, labels)
 	}
 	half := records / 2
 	a.chunk.Spans = []puzzle.Span{{Source: "a.txt", Records: half}, {Source: "b.txt", Records: records - half}}

@@ -29,6 +29,10 @@ type Encoder struct {
 	optimal                     []int64
 	isSolved, isAnswered        []byte // 1 per board that has the value
 
+	labels   []text // values of id and kept columns
+	labeled  []levels
+	hasLabel []byte // 1 per row that has a value
+
 	reasons     []int32
 	details     text
 	raws        text
@@ -100,6 +104,14 @@ func checkChunk(c *puzzle.Chunk, answers []puzzle.Answers) error {
 	if len(c.Lines) != 0 && len(c.Lines) != records {
 		return fmt.Errorf("%d lines of %d records", len(c.Lines), records)
 	}
+	if len(c.Labels) > 1+puzzle.MaxKeep {
+		return fmt.Errorf("%d lists of labels", len(c.Labels))
+	}
+	for i := range c.Labels {
+		if n := c.Labels[i].Len(); n != records {
+			return fmt.Errorf("%d labels of %d records", n, records)
+		}
+	}
 	spanned := 0
 	for _, s := range c.Spans {
 		spanned += s.Records
@@ -124,10 +136,18 @@ func (e *Encoder) encodeResults(c *puzzle.Chunk, answers []puzzle.Answers) ([]by
 	if err := e.place.boards(c); err != nil {
 		return nil, err
 	}
+	if err := e.gatherLabels(c); err != nil {
+		return nil, err
+	}
 	n := c.Boards()
 	e.results.begin(n)
 	for _, name := range e.spec.Columns {
 		if err := e.results.add(e.resultColumn(name, n)); err != nil {
+			return nil, err
+		}
+	}
+	for i := range e.spec.Keep {
+		if err := e.results.add(e.labelColumn(1 + i)); err != nil {
 			return nil, err
 		}
 	}
@@ -140,8 +160,7 @@ func (e *Encoder) resultColumn(name string, n int) content {
 	case colIndex, colSource, colLine:
 		return e.place.column(name, &e.names)
 	case colID:
-		e.names.reset()
-		return content{defined: &e.place.none, values: e.names.values()}
+		return e.labelColumn(0)
 	case colRule:
 		return e.constant(e.spec.Rule.String(), n)
 	case colTarget:
@@ -166,6 +185,15 @@ func (e *Encoder) resultColumn(name string, n int) content {
 		return content{defined: &e.solved, values: encoding.Int64Values(e.optimal), count: len(e.optimal)}
 	}
 	panic("BUG: dataset: no column " + name)
+}
+
+// labelColumn returns the ids (0) or the values of a kept column.
+func (e *Encoder) labelColumn(i int) content {
+	if i >= len(e.labels) {
+		e.names.reset()
+		return content{defined: &e.place.none, values: e.names.values()}
+	}
+	return content{defined: &e.labeled[i], values: e.labels[i].values(), count: e.labels[i].count()}
 }
 
 func (e *Encoder) cells(t *text, defined *levels) content {
@@ -290,6 +318,30 @@ func (e *Encoder) gatherCells(run puzzle.Run, a *puzzle.Answers) {
 			e.solutions.end()
 		}
 	}
+}
+
+// gatherLabels collects the labels of the rows that e.place has found.
+func (e *Encoder) gatherLabels(c *puzzle.Chunk) error {
+	e.labels = resize(e.labels, len(c.Labels))
+	e.labeled = resize(e.labeled, len(c.Labels))
+	e.hasLabel = resize(e.hasLabel, len(e.place.index))
+	for i := range c.Labels {
+		t := &e.labels[i]
+		t.reset()
+		for row, index := range e.place.index {
+			label := c.Labels[i].At(int(index - c.First))
+			e.hasLabel[row] = 0
+			if len(label) > 0 {
+				e.hasLabel[row] = 1
+				t.data = append(t.data, label...)
+				t.end()
+			}
+		}
+		if err := e.labeled[i].set(e.hasLabel); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func appendSame(dst []int32, v int32, n int) []int32 {

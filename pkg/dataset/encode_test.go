@@ -111,9 +111,19 @@ func wantRows(spec puzzle.Spec, a answered) []string {
 			if ans.Status[i] == puzzle.Solved {
 				moves, count = fmt.Sprint(ans.MinMoves[i]), fmt.Sprint(ans.OptimalCount[i])
 			}
-			rows = append(rows, fmt.Sprintf("%d %q %d <null> %q %q %d %d %s %q %s %s %s %d %s",
-				a.chunk.First+k, source, a.chunk.Lines[k], spec.Rule, spec.Target, run.Rows, run.Cols, cells(run, i),
-				ans.Status[i], moves, solution, reached, ans.Nullity, count))
+			label := func(i int) string {
+				if len(a.chunk.Labels) == 0 || len(a.chunk.Labels[i].At(int(k))) == 0 {
+					return "<null>"
+				}
+				return fmt.Sprintf("%q", a.chunk.Labels[i].At(int(k)))
+			}
+			kept := ""
+			for i := range spec.Keep {
+				kept += " " + label(1+i)
+			}
+			rows = append(rows, fmt.Sprintf("%d %q %d %s %q %q %d %d %s %q %s %s %s %d %s%s",
+				a.chunk.First+k, source, a.chunk.Lines[k], label(0), spec.Rule, spec.Target, run.Rows, run.Cols, cells(run, i),
+				ans.Status[i], moves, solution, reached, ans.Nullity, count, kept))
 			k++
 		}
 	}
@@ -121,7 +131,9 @@ func wantRows(spec puzzle.Spec, a answered) []string {
 }
 
 func TestEncodeResults(t *testing.T) {
-	for _, spec := range variants(testSpec(t, "plus", puzzle.Either)) {
+	labelled := testSpec(t, "plus", puzzle.Either)
+	labelled.Keep = []string{"level", "author name"}
+	for _, spec := range append(variants(testSpec(t, "plus", puzzle.Either)), labelled) {
 		e := newEncoder(t, spec)
 		for seed, counts := range []map[puzzle.Size]int{
 			{{Rows: 5, Cols: 5}: 1},

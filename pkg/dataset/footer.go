@@ -48,6 +48,8 @@ type Options struct {
 	Size        string   `json:"size"`    // ROWSxCOLS; empty where the corpus shows it
 	Symbols     string   `json:"symbols"` // such as b=1,w=0
 	MaxLine     int      `json:"max_line"`
+	Fields      string   `json:"fields,omitempty"` // such as board=grid,id=key
+	Keep        []string `json:"keep,omitempty"`
 }
 
 // optionsOf returns the file form of a spec.
@@ -55,7 +57,7 @@ func optionsOf(s puzzle.Spec) Options {
 	o := Options{
 		Rule: s.Rule.String(), Target: s.Target.String(), SearchLimit: s.SearchLimit,
 		Columns: s.Columns, Cells: s.Cells, Compression: s.Compression, PartChunks: s.PartChunks,
-		Format: s.Format, MaxLine: s.MaxLine,
+		Format: s.Format, MaxLine: s.MaxLine, Fields: s.Fields.String(), Keep: s.Keep,
 	}
 	if s.Size != (puzzle.Size{}) {
 		o.Size = s.Size.String()
@@ -70,7 +72,7 @@ func optionsOf(s puzzle.Spec) Options {
 func (o Options) ParseSpec() (s puzzle.Spec, err error) {
 	s = puzzle.Spec{
 		SearchLimit: o.SearchLimit, Columns: o.Columns, Cells: o.Cells, Compression: o.Compression,
-		PartChunks: o.PartChunks, Format: o.Format, MaxLine: o.MaxLine,
+		PartChunks: o.PartChunks, Format: o.Format, MaxLine: o.MaxLine, Keep: o.Keep,
 	}
 	if s.Rule, err = puzzle.ParseRule(o.Rule); err != nil {
 		return s, err
@@ -85,6 +87,11 @@ func (o Options) ParseSpec() (s puzzle.Spec, err error) {
 	}
 	if o.Symbols != "" {
 		if s.Symbols, err = puzzle.ParseSymbols(o.Symbols); err != nil {
+			return s, err
+		}
+	}
+	if o.Fields != "" {
+		if s.Fields, err = puzzle.ParseFields(o.Fields); err != nil {
 			return s, err
 		}
 	}
@@ -109,6 +116,8 @@ func (o Options) difference(want Options) string {
 		{"size", o.Size, want.Size},
 		{"symbols", o.Symbols, want.Symbols},
 		{"max-line", o.MaxLine, want.MaxLine},
+		{"fields", o.Fields, want.Fields},
+		{"keep", fmt.Sprint(o.Keep), fmt.Sprint(want.Keep)},
 	} {
 		if d.got != d.want {
 			return fmt.Sprintf("%s is %v, not %v", d.name, orNone(d.got), orNone(d.want))

@@ -131,6 +131,9 @@ func tableSchema(table string, spec puzzle.Spec) *parquet.Schema {
 	switch table {
 	case tableResults:
 		columns = slices.DeleteFunc(resultColumns(spec.Cells), func(c column) bool { return !slices.Contains(spec.Columns, c.name) })
+		for _, name := range spec.Keep {
+			columns = append(columns, column{name, parquet.Optional(deltaLength(parquet.String()))})
+		}
 	case tableRejects:
 		columns = rejectColumns()
 	case tableStats:

@@ -16,6 +16,10 @@ type Chunk struct {
 	Lines   []int64  // 1-based line where each record starts; empty where records have no line
 	Runs    []Run    // boards, in order
 	Rejects []Reject // ascending Index
+
+	// Labels has the records' own ids, then their values of each column of
+	// Spec.Keep, a text for each record. It is empty where no record has any.
+	Labels []Labels
 }
 
 // Span is a stretch of consecutive records from one source.
@@ -34,13 +38,16 @@ const (
 	BadSize       Reason = "bad_size"       // a size that is missing, unreadable or not the one asked for
 	TooLarge      Reason = "too_large"      // a board beyond the solver's limits
 	Truncated     Reason = "truncated"      // the source ends within the record
-	LineTooLong   Reason = "line_too_long"  // a line above the reader's limit
+	LineTooLong   Reason = "line_too_long"  // a line, or a record of several, above the reader's limit
+	BadSyntax     Reason = "bad_syntax"     // text that is not what its format wants there
+	BadField      Reason = "bad_field"      // a field that is missing, too long, or of a type that it cannot have
+	OverExpanded  Reason = "over_expanded"  // a compressed file that becomes too large; its rest is not read
 	WorkerFailed  Reason = "worker_failed"  // no worker could process the record's chunk
 )
 
 // Reasons returns all of them.
 func Reasons() []Reason {
-	return []Reason{UnknownSymbol, RaggedRow, BadSize, TooLarge, Truncated, LineTooLong, WorkerFailed}
+	return []Reason{UnknownSymbol, RaggedRow, BadSize, TooLarge, Truncated, LineTooLong, BadSyntax, BadField, OverExpanded, WorkerFailed}
 }
 
 // MaxRaw is the most bytes of a rejected record's text that are kept.
@@ -69,9 +76,10 @@ func (c *Chunk) Records() int { return c.Boards() + len(c.Rejects) }
 // Digest is the SHA-256 of the chunk's content: equal digests mean equal
 // records from equal places. It is kept in the dataset, so its input is fixed:
 // First; the spans (name, records); the lines; the runs (rows, cols, count,
-// masks as little-endian uint16); the rejects (index, reason, detail, raw). Each
-// list is preceded by its length, each string by its byte count, and every
-// number but the masks is a big-endian uint64.
+// masks as little-endian uint16); the rejects (index, reason, detail, raw); the
+// labels, if there are any (all ends, then the text, of each list). Each list is
+// preceded by its length, each string by its byte count, and every number but
+// the masks is a big-endian uint64.
 func (c *Chunk) Digest() [sha256.Size]byte {
 	d := digester{h: sha256.New()}
 	d.number(c.First)
@@ -98,6 +106,7 @@ func (c *Chunk) Digest() [sha256.Size]byte {
 		d.text(r.Detail)
 		d.text(string(r.Raw))
 	}
+	d.labels(c.Labels)
 	d.flush()
 	return [sha256.Size]byte(d.h.Sum(nil))
 }
@@ -125,6 +134,20 @@ func (d *digester) number(n int64) {
 func (d *digester) text(s string) {
 	d.number(int64(len(s)))
 	d.buf = append(d.buf, s...)
+}
+
+func (d *digester) labels(labels []Labels) {
+	if len(labels) == 0 {
+		return
+	}
+	d.number(int64(len(labels)))
+	for i := range labels {
+		d.number(int64(len(labels[i].Ends)))
+		for _, end := range labels[i].Ends {
+			d.number(int64(end))
+		}
+		d.text(string(labels[i].Text))
+	}
 }
 
 func (d *digester) masks(masks []uint16) {

@@ -244,6 +244,12 @@ func TestDigestIsFixed(t *testing.T) {
 	if chunk.Digest() == digest {
 		t.Error("digest does not see a changed board")
 	}
+	chunk.Runs[0].Masks[3]--
+	chunk.Labels = []puzzle.Labels{{Text: []byte("ab"), Ends: []uint32{1, 1, 2}}}
+	labelled := chunk.Digest()
+	if chunk.Labels[0].Ends[1]++; labelled == digest || chunk.Digest() == labelled {
+		t.Error("digest does not see a changed label")
+	}
 }
 
 const digestWant = "8c60f03d4304ce443d0d1cf299c4c555fd3f873f673955b6f9aefc634d4d73b3"

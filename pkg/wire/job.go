@@ -98,6 +98,8 @@ func fromSpec(s *puzzle.Spec) *pb.Spec {
 		Rows:        uint32(s.Size.Rows),
 		Cols:        uint32(s.Size.Cols),
 		MaxLine:     int64(s.MaxLine),
+		Fields:      s.Fields.String(),
+		Keep:        s.Keep,
 	}
 	if s.Symbols != (puzzle.Symbols{}) {
 		m.Symbols = s.Symbols.String()
@@ -117,6 +119,11 @@ func toSpec(s *puzzle.Spec, m *pb.Spec) (err error) {
 			return err
 		}
 	}
+	if m.Fields != "" {
+		if s.Fields, err = puzzle.ParseFields(m.Fields); err != nil {
+			return err
+		}
+	}
 	if m.Rows != 0 || m.Cols != 0 {
 		s.Size = puzzle.Size{Rows: int(m.Rows), Cols: int(m.Cols)}
 		if err := s.Size.Validate(); err != nil {
@@ -133,7 +140,7 @@ func toSpec(s *puzzle.Spec, m *pb.Spec) (err error) {
 		return fmt.Errorf("%d chunks in a part, want at least 1", m.PartChunks)
 	}
 	s.SearchLimit, s.PartChunks, s.MaxLine = m.SearchLimit, int(m.PartChunks), int(m.MaxLine)
-	s.Columns, s.Cells, s.Compression, s.Format = m.Columns, m.Cells, m.Compression, m.Format
+	s.Columns, s.Cells, s.Compression, s.Format, s.Keep = m.Columns, m.Cells, m.Compression, m.Format, m.Keep
 	return nil
 }
 

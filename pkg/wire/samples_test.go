@@ -28,6 +28,7 @@ func testTask() *Task {
 		Lines:   []int64{5, 6, 7},
 		Runs:    []puzzle.Run{puzzle.NewRun(puzzle.Size{Rows: 3, Cols: 4}, 1)},
 		Rejects: []puzzle.Reject{{Index: 10, Reason: puzzle.BadSize}, {Index: 11, Reason: puzzle.Truncated}},
+		Labels:  []puzzle.Labels{{Text: []byte("k\u00e9y"), Ends: []uint32{1, 1, 4}}, {Ends: []uint32{0, 0, 0}}},
 	}}
 }
 
@@ -46,6 +47,8 @@ func testJob() *Job {
 			Size:        puzzle.Size{Rows: 5, Cols: 6},
 			Symbols:     puzzle.Symbols{On: 'b', Off: 'w'},
 			MaxLine:     1 << 16,
+			Fields:      puzzle.Fields{ID: "key"},
+			Keep:        []string{"level"},
 		},
 		Epoch: 3,
 		Totals: &Totals{
@@ -107,6 +110,13 @@ func randomTask(rng *rand.Rand) *Task {
 			line += 1 + rng.Int64N(2)
 			c.Lines = append(c.Lines, line)
 		}
+	}
+	for range rng.IntN(4) {
+		labels := puzzle.Labels{}
+		for range c.Records() {
+			labels.Add([]byte([]string{"", "a", "long label", "\u00e9"}[rng.IntN(4)]))
+		}
+		c.Labels = append(c.Labels, labels)
 	}
 	return t
 }

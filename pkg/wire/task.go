@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/wire/internal/pb"
@@ -72,6 +73,9 @@ func fromChunk(c *puzzle.Chunk) *pb.Chunk {
 	for i, r := range c.Rejects {
 		m.Rejects[i] = &pb.Reject{Offset: r.Index - c.First, Reason: string(r.Reason), Detail: []byte(r.Detail), Raw: r.Raw}
 	}
+	for i := range c.Labels {
+		m.Labels = append(m.Labels, fromLabels(&c.Labels[i]))
+	}
 	return m
 }
 
@@ -93,6 +97,9 @@ func toChunk(c *puzzle.Chunk, m *pb.Chunk) error {
 		return err
 	}
 	if err := toSpans(c, m.Spans, records); err != nil {
+		return err
+	}
+	if err := toLabels(c, m.Labels, records); err != nil {
 		return err
 	}
 	return toLines(c, m.LineSteps, m.LineCounts, records)
@@ -162,6 +169,48 @@ func toSpans(c *puzzle.Chunk, spans []*pb.Span, records int64) error {
 	}
 	if sum != records {
 		return fmt.Errorf("spans of %d records in a chunk of %d", sum, records)
+	}
+	return nil
+}
+
+func fromLabels(l *puzzle.Labels) *pb.Labels {
+	m := &pb.Labels{Text: l.Text}
+	last := uint32(0)
+	for _, end := range l.Ends {
+		if len(l.Text) > 0 {
+			m.Lengths = append(m.Lengths, end-last)
+		}
+		last = end
+	}
+	return m
+}
+
+// toLabels undoes fromLabels. A list of no text costs no bytes, so their number
+// is bounded by what a job may have.
+func toLabels(c *puzzle.Chunk, labels []*pb.Labels, records int64) error {
+	if len(labels) > 1+puzzle.MaxKeep {
+		return fmt.Errorf("%d lists of labels, want at most %d", len(labels), 1+puzzle.MaxKeep)
+	}
+	for i, m := range labels {
+		l := puzzle.Labels{Text: m.Text, Ends: make([]uint32, records)}
+		if n := len(m.Lengths); n > 0 && int64(n) != records || n == 0 && len(m.Text) > 0 {
+			return fmt.Errorf("labels %d: %d of %d records", i, n, records)
+		}
+		end := uint32(0)
+		for k, n := range m.Lengths {
+			if n > puzzle.MaxLabel || int(n) > len(m.Text)-int(end) {
+				return fmt.Errorf("labels %d: record %d has %d bytes", i, k, n)
+			}
+			end += n
+			l.Ends[k] = end
+			if !utf8.Valid(l.At(k)) {
+				return fmt.Errorf("labels %d: record %d is not UTF-8", i, k)
+			}
+		}
+		if int(end) != len(m.Text) {
+			return fmt.Errorf("labels %d: %d bytes of text, of which %d belong to records", i, len(m.Text), end)
+		}
+		c.Labels = append(c.Labels, l)
 	}
 	return nil
 }

@@ -111,6 +111,7 @@ func TestTaskBytes(t *testing.T) {
 			Lines:   []int64{5, 6, 7},
 			Runs:    []puzzle.Run{run},
 			Rejects: []puzzle.Reject{{Index: 301, Reason: "bad", Detail: "d", Raw: []byte{0xff}}},
+			Labels:  []puzzle.Labels{{Text: []byte("abc"), Ends: []uint32{2, 2, 3}}, {Ends: []uint32{0, 0, 0}}},
 		},
 	}
 	want := strings.Join([]string{
@@ -118,7 +119,7 @@ func TestTaskBytes(t *testing.T) {
 		"1003",                               // chunk 3
 		"1801",                               // part 1
 		"2002",                               // epoch 2
-		"2a2f",                               // content, 47 bytes
+		"2a3d",                               // content, 61 bytes
 		"08ac02",                             // first 300
 		"1205",                               // span
 		"0a01661003",                         // source "f", records 3
@@ -128,6 +129,8 @@ func TestTaskBytes(t *testing.T) {
 		"08011002" + "1802" + "220402000300", // 1 row, 2 cols, 2 boards, masks
 		"320d",                               // reject
 		"0801" + "1203626164" + "1a0164" + "2201ff", // offset, reason, detail, raw
+		"3a0a" + "0a03616263" + "1203020001",        // ids: text, lengths
+		"3a00",                                      // a kept column without values
 	}, "")
 	got, err := AppendTask(nil, task)
 	if err != nil {
@@ -205,7 +208,17 @@ func TestParseTaskRefuses(t *testing.T) {
 		"rejects do not ascend":   func(m *pb.Task) { m.Content.Rejects[0].Offset = m.Content.Rejects[1].Offset },
 		"reject without a reason": func(m *pb.Task) { m.Content.Rejects[0].Reason = "" },
 		"reject reason":           func(m *pb.Task) { m.Content.Rejects[0].Reason = "a b" },
-		"reject raw too long":     func(m *pb.Task) { m.Content.Rejects[0].Raw = make([]byte, puzzle.MaxRaw+1) },
+		"label outside":           func(m *pb.Task) { m.Content.Labels[0].Lengths[2]++ },
+		"label text too long":     func(m *pb.Task) { m.Content.Labels[0].Lengths[2]-- },
+		"label not UTF-8":         func(m *pb.Task) { m.Content.Labels[0].Text[1] = 'x' },
+		"label length overflows":  func(m *pb.Task) { m.Content.Labels[0].Lengths[2] = math.MaxUint32 },
+		"labels of other records": func(m *pb.Task) { m.Content.Labels[0].Lengths = m.Content.Labels[0].Lengths[:2] },
+		"labels without lengths":  func(m *pb.Task) { m.Content.Labels[0].Lengths = nil },
+		"too many labels":         func(m *pb.Task) { m.Content.Labels = make([]*pb.Labels, puzzle.MaxKeep+2) },
+		"label too long": func(m *pb.Task) {
+			m.Content.Labels[0] = &pb.Labels{Text: make([]byte, puzzle.MaxLabel+1), Lengths: []uint32{puzzle.MaxLabel + 1, 0, 0}}
+		},
+		"reject raw too long": func(m *pb.Task) { m.Content.Rejects[0].Raw = make([]byte, puzzle.MaxRaw+1) },
 	})
 }
 
@@ -238,6 +251,7 @@ func TestParseJobRefuses(t *testing.T) {
 		"half a size":           func(m *pb.Job) { m.Spec.Rows = 0 },
 		"size":                  func(m *pb.Job) { m.Spec.Rows, m.Spec.Cols = 17, 17 },
 		"search limit":          func(m *pb.Job) { m.Spec.SearchLimit = -1 },
+		"fields":                func(m *pb.Job) { m.Spec.Fields = "level=x" },
 		"longest line":          func(m *pb.Job) { m.Spec.MaxLine = -1 },
 		"no part chunks":        func(m *pb.Job) { m.Spec.PartChunks = 0 },
 		"negative records":      func(m *pb.Job) { m.Totals.Records = -1 },

@@ -231,10 +231,13 @@ type Chunk struct {
 	// taken line_counts[i] times, and each time the next record is reached. The
 	// counts are at least 1 and sum up to the chunk's records; both lists are empty
 	// where records have no line.
-	LineSteps     []int64   `protobuf:"zigzag64,3,rep,packed,name=line_steps,json=lineSteps,proto3" json:"line_steps,omitempty"`
-	LineCounts    []int64   `protobuf:"varint,4,rep,packed,name=line_counts,json=lineCounts,proto3" json:"line_counts,omitempty"`
-	Runs          []*Run    `protobuf:"bytes,5,rep,name=runs,proto3" json:"runs,omitempty"`       // boards, in order
-	Rejects       []*Reject `protobuf:"bytes,6,rep,name=rejects,proto3" json:"rejects,omitempty"` // ascending by offset, no two equal
+	LineSteps  []int64   `protobuf:"zigzag64,3,rep,packed,name=line_steps,json=lineSteps,proto3" json:"line_steps,omitempty"`
+	LineCounts []int64   `protobuf:"varint,4,rep,packed,name=line_counts,json=lineCounts,proto3" json:"line_counts,omitempty"`
+	Runs       []*Run    `protobuf:"bytes,5,rep,name=runs,proto3" json:"runs,omitempty"`       // boards, in order
+	Rejects    []*Reject `protobuf:"bytes,6,rep,name=rejects,proto3" json:"rejects,omitempty"` // ascending by offset, no two equal
+	// What the corpus calls its records: first their ids, then their values of each
+	// column of Spec.keep. Empty where no record has any.
+	Labels        []*Labels `protobuf:"bytes,7,rep,name=labels,proto3" json:"labels,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -311,6 +314,66 @@ func (x *Chunk) GetRejects() []*Reject {
 	return nil
 }
 
+func (x *Chunk) GetLabels() []*Labels {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+// Labels has a text for each record of a chunk; an empty text is no value.
+type Labels struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Text          []byte                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`               // the texts, end to end; UTF-8
+	Lengths       []uint32               `protobuf:"varint,2,rep,packed,name=lengths,proto3" json:"lengths,omitempty"` // of each in bytes, at most 1024; empty where text is
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Labels) Reset() {
+	*x = Labels{}
+	mi := &file_flipmill_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Labels) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Labels) ProtoMessage() {}
+
+func (x *Labels) ProtoReflect() protoreflect.Message {
+	mi := &file_flipmill_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Labels.ProtoReflect.Descriptor instead.
+func (*Labels) Descriptor() ([]byte, []int) {
+	return file_flipmill_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Labels) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
+func (x *Labels) GetLengths() []uint32 {
+	if x != nil {
+		return x.Lengths
+	}
+	return nil
+}
+
 // Span is a stretch of consecutive records from one source.
 type Span struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -322,7 +385,7 @@ type Span struct {
 
 func (x *Span) Reset() {
 	*x = Span{}
-	mi := &file_flipmill_proto_msgTypes[2]
+	mi := &file_flipmill_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -334,7 +397,7 @@ func (x *Span) String() string {
 func (*Span) ProtoMessage() {}
 
 func (x *Span) ProtoReflect() protoreflect.Message {
-	mi := &file_flipmill_proto_msgTypes[2]
+	mi := &file_flipmill_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -347,7 +410,7 @@ func (x *Span) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Span.ProtoReflect.Descriptor instead.
 func (*Span) Descriptor() ([]byte, []int) {
-	return file_flipmill_proto_rawDescGZIP(), []int{2}
+	return file_flipmill_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Span) GetSource() []byte {
@@ -382,7 +445,7 @@ type Run struct {
 
 func (x *Run) Reset() {
 	*x = Run{}
-	mi := &file_flipmill_proto_msgTypes[3]
+	mi := &file_flipmill_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -394,7 +457,7 @@ func (x *Run) String() string {
 func (*Run) ProtoMessage() {}
 
 func (x *Run) ProtoReflect() protoreflect.Message {
-	mi := &file_flipmill_proto_msgTypes[3]
+	mi := &file_flipmill_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -407,7 +470,7 @@ func (x *Run) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Run.ProtoReflect.Descriptor instead.
 func (*Run) Descriptor() ([]byte, []int) {
-	return file_flipmill_proto_rawDescGZIP(), []int{3}
+	return file_flipmill_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Run) GetRows() uint32 {
@@ -451,7 +514,7 @@ type Reject struct {
 
 func (x *Reject) Reset() {
 	*x = Reject{}
-	mi := &file_flipmill_proto_msgTypes[4]
+	mi := &file_flipmill_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -463,7 +526,7 @@ func (x *Reject) String() string {
 func (*Reject) ProtoMessage() {}
 
 func (x *Reject) ProtoReflect() protoreflect.Message {
-	mi := &file_flipmill_proto_msgTypes[4]
+	mi := &file_flipmill_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -476,7 +539,7 @@ func (x *Reject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reject.ProtoReflect.Descriptor instead.
 func (*Reject) Descriptor() ([]byte, []int) {
-	return file_flipmill_proto_rawDescGZIP(), []int{4}
+	return file_flipmill_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Reject) GetOffset() int64 {
@@ -526,7 +589,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_flipmill_proto_msgTypes[5]
+	mi := &file_flipmill_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -538,7 +601,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_flipmill_proto_msgTypes[5]
+	mi := &file_flipmill_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -551,7 +614,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_flipmill_proto_rawDescGZIP(), []int{5}
+	return file_flipmill_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Result) GetJob() string {
@@ -641,7 +704,7 @@ type Solved struct {
 
 func (x *Solved) Reset() {
 	*x = Solved{}
-	mi := &file_flipmill_proto_msgTypes[6]
+	mi := &file_flipmill_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -653,7 +716,7 @@ func (x *Solved) String() string {
 func (*Solved) ProtoMessage() {}
 
 func (x *Solved) ProtoReflect() protoreflect.Message {
-	mi := &file_flipmill_proto_msgTypes[6]
+	mi := &file_flipmill_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -666,7 +729,7 @@ func (x *Solved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Solved.ProtoReflect.Descriptor instead.
 func (*Solved) Descriptor() ([]byte, []int) {
-	return file_flipmill_proto_rawDescGZIP(), []int{6}
+	return file_flipmill_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Solved) GetFirst() int64 {
@@ -743,7 +806,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_flipmill_proto_msgTypes[7]
+	mi := &file_flipmill_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -755,7 +818,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_flipmill_proto_msgTypes[7]
+	mi := &file_flipmill_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -768,7 +831,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_flipmill_proto_rawDescGZIP(), []int{7}
+	return file_flipmill_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Failure) GetMessage() string {
@@ -795,7 +858,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_flipmill_proto_msgTypes[8]
+	mi := &file_flipmill_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -807,7 +870,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_flipmill_proto_msgTypes[8]
+	mi := &file_flipmill_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -820,7 +883,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_flipmill_proto_rawDescGZIP(), []int{8}
+	return file_flipmill_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Job) GetId() string {
@@ -866,13 +929,15 @@ type Spec struct {
 	Cols          uint32                 `protobuf:"varint,10,opt,name=cols,proto3" json:"cols,omitempty"`
 	Symbols       string                 `protobuf:"bytes,11,opt,name=symbols,proto3" json:"symbols,omitempty"`                 // such as b=1,w=0; empty where a corpus has none
 	MaxLine       int64                  `protobuf:"varint,12,opt,name=max_line,json=maxLine,proto3" json:"max_line,omitempty"` // bytes of the longest line that is read
+	Fields        string                 `protobuf:"bytes,13,opt,name=fields,proto3" json:"fields,omitempty"`                   // names in the corpus, such as board=grid,id=key; empty for the usual ones
+	Keep          []string               `protobuf:"bytes,14,rep,name=keep,proto3" json:"keep,omitempty"`                       // columns of the corpus that the results keep
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Spec) Reset() {
 	*x = Spec{}
-	mi := &file_flipmill_proto_msgTypes[9]
+	mi := &file_flipmill_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -884,7 +949,7 @@ func (x *Spec) String() string {
 func (*Spec) ProtoMessage() {}
 
 func (x *Spec) ProtoReflect() protoreflect.Message {
-	mi := &file_flipmill_proto_msgTypes[9]
+	mi := &file_flipmill_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -897,7 +962,7 @@ func (x *Spec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Spec.ProtoReflect.Descriptor instead.
 func (*Spec) Descriptor() ([]byte, []int) {
-	return file_flipmill_proto_rawDescGZIP(), []int{9}
+	return file_flipmill_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Spec) GetRule() string {
@@ -984,6 +1049,20 @@ func (x *Spec) GetMaxLine() int64 {
 	return 0
 }
 
+func (x *Spec) GetFields() string {
+	if x != nil {
+		return x.Fields
+	}
+	return ""
+}
+
+func (x *Spec) GetKeep() []string {
+	if x != nil {
+		return x.Keep
+	}
+	return nil
+}
+
 // Totals is what is known at the end of the corpus.
 type Totals struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -999,7 +1078,7 @@ type Totals struct {
 
 func (x *Totals) Reset() {
 	*x = Totals{}
-	mi := &file_flipmill_proto_msgTypes[10]
+	mi := &file_flipmill_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1011,7 +1090,7 @@ func (x *Totals) String() string {
 func (*Totals) ProtoMessage() {}
 
 func (x *Totals) ProtoReflect() protoreflect.Message {
-	mi := &file_flipmill_proto_msgTypes[10]
+	mi := &file_flipmill_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1024,7 +1103,7 @@ func (x *Totals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Totals.ProtoReflect.Descriptor instead.
 func (*Totals) Descriptor() ([]byte, []int) {
-	return file_flipmill_proto_rawDescGZIP(), []int{10}
+	return file_flipmill_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Totals) GetRecords() int64 {
@@ -1081,7 +1160,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_flipmill_proto_msgTypes[11]
+	mi := &file_flipmill_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1093,7 +1172,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_flipmill_proto_msgTypes[11]
+	mi := &file_flipmill_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1106,7 +1185,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_flipmill_proto_rawDescGZIP(), []int{11}
+	return file_flipmill_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Source) GetName() []byte {
@@ -1150,7 +1229,7 @@ type Ledger struct {
 
 func (x *Ledger) Reset() {
 	*x = Ledger{}
-	mi := &file_flipmill_proto_msgTypes[12]
+	mi := &file_flipmill_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1162,7 +1241,7 @@ func (x *Ledger) String() string {
 func (*Ledger) ProtoMessage() {}
 
 func (x *Ledger) ProtoReflect() protoreflect.Message {
-	mi := &file_flipmill_proto_msgTypes[12]
+	mi := &file_flipmill_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1175,7 +1254,7 @@ func (x *Ledger) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ledger.ProtoReflect.Descriptor instead.
 func (*Ledger) Descriptor() ([]byte, []int) {
-	return file_flipmill_proto_rawDescGZIP(), []int{12}
+	return file_flipmill_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Ledger) GetState() State {
@@ -1231,7 +1310,7 @@ type Count struct {
 
 func (x *Count) Reset() {
 	*x = Count{}
-	mi := &file_flipmill_proto_msgTypes[13]
+	mi := &file_flipmill_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1243,7 +1322,7 @@ func (x *Count) String() string {
 func (*Count) ProtoMessage() {}
 
 func (x *Count) ProtoReflect() protoreflect.Message {
-	mi := &file_flipmill_proto_msgTypes[13]
+	mi := &file_flipmill_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1256,7 +1335,7 @@ func (x *Count) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Count.ProtoReflect.Descriptor instead.
 func (*Count) Descriptor() ([]byte, []int) {
-	return file_flipmill_proto_rawDescGZIP(), []int{13}
+	return file_flipmill_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Count) GetChunks() int64 {
@@ -1285,7 +1364,7 @@ type Control struct {
 
 func (x *Control) Reset() {
 	*x = Control{}
-	mi := &file_flipmill_proto_msgTypes[14]
+	mi := &file_flipmill_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1297,7 +1376,7 @@ func (x *Control) String() string {
 func (*Control) ProtoMessage() {}
 
 func (x *Control) ProtoReflect() protoreflect.Message {
-	mi := &file_flipmill_proto_msgTypes[14]
+	mi := &file_flipmill_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1310,7 +1389,7 @@ func (x *Control) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Control.ProtoReflect.Descriptor instead.
 func (*Control) Descriptor() ([]byte, []int) {
-	return file_flipmill_proto_rawDescGZIP(), []int{14}
+	return file_flipmill_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Control) GetOrder() Order {
@@ -1334,7 +1413,7 @@ type Trouble struct {
 
 func (x *Trouble) Reset() {
 	*x = Trouble{}
-	mi := &file_flipmill_proto_msgTypes[15]
+	mi := &file_flipmill_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1346,7 +1425,7 @@ func (x *Trouble) String() string {
 func (*Trouble) ProtoMessage() {}
 
 func (x *Trouble) ProtoReflect() protoreflect.Message {
-	mi := &file_flipmill_proto_msgTypes[15]
+	mi := &file_flipmill_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1359,7 +1438,7 @@ func (x *Trouble) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trouble.ProtoReflect.Descriptor instead.
 func (*Trouble) Descriptor() ([]byte, []int) {
-	return file_flipmill_proto_rawDescGZIP(), []int{15}
+	return file_flipmill_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Trouble) GetChunk() int64 {
@@ -1393,7 +1472,7 @@ const file_flipmill_proto_rawDesc = "" +
 	"\x05chunk\x18\x02 \x01(\x03R\x05chunk\x12\x12\n" +
 	"\x04part\x18\x03 \x01(\x03R\x04part\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\rR\x05epoch\x12,\n" +
-	"\acontent\x18\x05 \x01(\v2\x12.flipmill.v1.ChunkR\acontent\"\xdb\x01\n" +
+	"\acontent\x18\x05 \x01(\v2\x12.flipmill.v1.ChunkR\acontent\"\x88\x02\n" +
 	"\x05Chunk\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\x03R\x05first\x12'\n" +
 	"\x05spans\x18\x02 \x03(\v2\x11.flipmill.v1.SpanR\x05spans\x12\x1d\n" +
@@ -1402,7 +1481,11 @@ const file_flipmill_proto_rawDesc = "" +
 	"\vline_counts\x18\x04 \x03(\x03R\n" +
 	"lineCounts\x12$\n" +
 	"\x04runs\x18\x05 \x03(\v2\x10.flipmill.v1.RunR\x04runs\x12-\n" +
-	"\arejects\x18\x06 \x03(\v2\x13.flipmill.v1.RejectR\arejects\"8\n" +
+	"\arejects\x18\x06 \x03(\v2\x13.flipmill.v1.RejectR\arejects\x12+\n" +
+	"\x06labels\x18\a \x03(\v2\x13.flipmill.v1.LabelsR\x06labels\"6\n" +
+	"\x06Labels\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\fR\x04text\x12\x18\n" +
+	"\alengths\x18\x02 \x03(\rR\alengths\"8\n" +
 	"\x04Span\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\fR\x06source\x12\x18\n" +
 	"\arecords\x18\x02 \x01(\x03R\arecords\"Y\n" +
@@ -1440,7 +1523,7 @@ const file_flipmill_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.flipmill.v1.SpecR\x04spec\x12\x14\n" +
 	"\x05epoch\x18\x03 \x01(\rR\x05epoch\x12+\n" +
-	"\x06totals\x18\x04 \x01(\v2\x13.flipmill.v1.TotalsR\x06totals\"\xbd\x02\n" +
+	"\x06totals\x18\x04 \x01(\v2\x13.flipmill.v1.TotalsR\x06totals\"\xe9\x02\n" +
 	"\x04Spec\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x16\n" +
 	"\x06target\x18\x02 \x01(\tR\x06target\x12!\n" +
@@ -1455,7 +1538,9 @@ const file_flipmill_proto_rawDesc = "" +
 	"\x04cols\x18\n" +
 	" \x01(\rR\x04cols\x12\x18\n" +
 	"\asymbols\x18\v \x01(\tR\asymbols\x12\x19\n" +
-	"\bmax_line\x18\f \x01(\x03R\amaxLine\"\xc9\x01\n" +
+	"\bmax_line\x18\f \x01(\x03R\amaxLine\x12\x16\n" +
+	"\x06fields\x18\r \x01(\tR\x06fields\x12\x12\n" +
+	"\x04keep\x18\x0e \x03(\tR\x04keep\"\xc9\x01\n" +
 	"\x06Totals\x12\x18\n" +
 	"\arecords\x18\x01 \x01(\x03R\arecords\x12\x16\n" +
 	"\x06chunks\x18\x02 \x01(\x03R\x06chunks\x12#\n" +
@@ -1511,46 +1596,48 @@ func file_flipmill_proto_rawDescGZIP() []byte {
 }
 
 var file_flipmill_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_flipmill_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_flipmill_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_flipmill_proto_goTypes = []any{
 	(State)(0),      // 0: flipmill.v1.State
 	(Order)(0),      // 1: flipmill.v1.Order
 	(*Task)(nil),    // 2: flipmill.v1.Task
 	(*Chunk)(nil),   // 3: flipmill.v1.Chunk
-	(*Span)(nil),    // 4: flipmill.v1.Span
-	(*Run)(nil),     // 5: flipmill.v1.Run
-	(*Reject)(nil),  // 6: flipmill.v1.Reject
-	(*Result)(nil),  // 7: flipmill.v1.Result
-	(*Solved)(nil),  // 8: flipmill.v1.Solved
-	(*Failure)(nil), // 9: flipmill.v1.Failure
-	(*Job)(nil),     // 10: flipmill.v1.Job
-	(*Spec)(nil),    // 11: flipmill.v1.Spec
-	(*Totals)(nil),  // 12: flipmill.v1.Totals
-	(*Source)(nil),  // 13: flipmill.v1.Source
-	(*Ledger)(nil),  // 14: flipmill.v1.Ledger
-	(*Count)(nil),   // 15: flipmill.v1.Count
-	(*Control)(nil), // 16: flipmill.v1.Control
-	(*Trouble)(nil), // 17: flipmill.v1.Trouble
+	(*Labels)(nil),  // 4: flipmill.v1.Labels
+	(*Span)(nil),    // 5: flipmill.v1.Span
+	(*Run)(nil),     // 6: flipmill.v1.Run
+	(*Reject)(nil),  // 7: flipmill.v1.Reject
+	(*Result)(nil),  // 8: flipmill.v1.Result
+	(*Solved)(nil),  // 9: flipmill.v1.Solved
+	(*Failure)(nil), // 10: flipmill.v1.Failure
+	(*Job)(nil),     // 11: flipmill.v1.Job
+	(*Spec)(nil),    // 12: flipmill.v1.Spec
+	(*Totals)(nil),  // 13: flipmill.v1.Totals
+	(*Source)(nil),  // 14: flipmill.v1.Source
+	(*Ledger)(nil),  // 15: flipmill.v1.Ledger
+	(*Count)(nil),   // 16: flipmill.v1.Count
+	(*Control)(nil), // 17: flipmill.v1.Control
+	(*Trouble)(nil), // 18: flipmill.v1.Trouble
 }
 var file_flipmill_proto_depIdxs = []int32{
 	3,  // 0: flipmill.v1.Task.content:type_name -> flipmill.v1.Chunk
-	4,  // 1: flipmill.v1.Chunk.spans:type_name -> flipmill.v1.Span
-	5,  // 2: flipmill.v1.Chunk.runs:type_name -> flipmill.v1.Run
-	6,  // 3: flipmill.v1.Chunk.rejects:type_name -> flipmill.v1.Reject
-	8,  // 4: flipmill.v1.Result.solved:type_name -> flipmill.v1.Solved
-	9,  // 5: flipmill.v1.Result.failure:type_name -> flipmill.v1.Failure
-	11, // 6: flipmill.v1.Job.spec:type_name -> flipmill.v1.Spec
-	12, // 7: flipmill.v1.Job.totals:type_name -> flipmill.v1.Totals
-	13, // 8: flipmill.v1.Totals.sources:type_name -> flipmill.v1.Source
-	0,  // 9: flipmill.v1.Ledger.state:type_name -> flipmill.v1.State
-	15, // 10: flipmill.v1.Ledger.received:type_name -> flipmill.v1.Count
-	15, // 11: flipmill.v1.Ledger.committed:type_name -> flipmill.v1.Count
-	1,  // 12: flipmill.v1.Control.order:type_name -> flipmill.v1.Order
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	5,  // 1: flipmill.v1.Chunk.spans:type_name -> flipmill.v1.Span
+	6,  // 2: flipmill.v1.Chunk.runs:type_name -> flipmill.v1.Run
+	7,  // 3: flipmill.v1.Chunk.rejects:type_name -> flipmill.v1.Reject
+	4,  // 4: flipmill.v1.Chunk.labels:type_name -> flipmill.v1.Labels
+	9,  // 5: flipmill.v1.Result.solved:type_name -> flipmill.v1.Solved
+	10, // 6: flipmill.v1.Result.failure:type_name -> flipmill.v1.Failure
+	12, // 7: flipmill.v1.Job.spec:type_name -> flipmill.v1.Spec
+	13, // 8: flipmill.v1.Job.totals:type_name -> flipmill.v1.Totals
+	14, // 9: flipmill.v1.Totals.sources:type_name -> flipmill.v1.Source
+	0,  // 10: flipmill.v1.Ledger.state:type_name -> flipmill.v1.State
+	16, // 11: flipmill.v1.Ledger.received:type_name -> flipmill.v1.Count
+	16, // 12: flipmill.v1.Ledger.committed:type_name -> flipmill.v1.Count
+	1,  // 13: flipmill.v1.Control.order:type_name -> flipmill.v1.Order
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_flipmill_proto_init() }
@@ -1558,7 +1645,7 @@ func file_flipmill_proto_init() {
 	if File_flipmill_proto != nil {
 		return
 	}
-	file_flipmill_proto_msgTypes[5].OneofWrappers = []any{
+	file_flipmill_proto_msgTypes[6].OneofWrappers = []any{
 		(*Result_Solved)(nil),
 		(*Result_Failure)(nil),
 	}
@@ -1568,7 +1655,7 @@ func file_flipmill_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_flipmill_proto_rawDesc), len(file_flipmill_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   16,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
