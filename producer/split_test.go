@@ -152,12 +152,12 @@ func split(spec puzzle.Spec, records []corpus.Record) []*puzzle.Chunk {
 
 // describe is a record on one line.
 func describe(index int64, r corpus.Record) string {
-	labels := ""
+	var labels strings.Builder
 	for i := range r.Labels.Len() { // none of them is the same as empty ones
-		labels += strings.TrimSuffix(fmt.Sprintf("%d:%s,", i, r.Labels.At(i)), fmt.Sprintf("%d:,", i))
+		labels.WriteString(strings.TrimSuffix(fmt.Sprintf("%d:%s,", i, r.Labels.At(i)), fmt.Sprintf("%d:,", i)))
 	}
-	if labels != "" {
-		return fmt.Sprintf("%d %s:%d %s %x %s %s", index, r.Source, r.Line, r.Reject.Reason, r.Reject.Raw, r.Board.AppendText(nil, 0), labels)
+	if labels.String() != "" {
+		return fmt.Sprintf("%d %s:%d %s %x %s %s", index, r.Source, r.Line, r.Reject.Reason, r.Reject.Raw, r.Board.AppendText(nil, 0), labels.String())
 	}
 	if r.Rejected() {
 		return fmt.Sprintf("%d %s:%d %s %q %x", index, r.Source, r.Line, r.Reject.Reason, r.Reject.Detail, r.Reject.Raw)

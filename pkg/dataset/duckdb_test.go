@@ -77,12 +77,12 @@ func TestDuckDBRows(t *testing.T) {
 		if spec.Cells == "bits" { // the bits of all bytes, without the padding
 			cells = func(column string) string { return "left(" + column + "::BIT::VARCHAR, rows * cols)" }
 		}
-		kept := ""
+		var kept strings.Builder
 		for _, name := range spec.Keep {
-			kept += `, "` + name + `"`
+			kept.WriteString(`, "` + name + `"`)
 		}
 		got := query(t, db, `SELECT puzzle_index, source, line, id, rule, target, rows, cols, `+cells("board")+`, status,
-			min_moves, `+cells("solution")+`, reached, nullity, optimal_count`+kept+` FROM `+results+` ORDER BY puzzle_index`)
+			min_moves, `+cells("solution")+`, reached, nullity, optimal_count`+kept.String()+` FROM `+results+` ORDER BY puzzle_index`)
 		text := spec
 		text.Cells = "text"
 		var want []string

@@ -117,13 +117,13 @@ func wantRows(spec puzzle.Spec, a answered) []string {
 				}
 				return fmt.Sprintf("%q", a.chunk.Labels[i].At(int(k)))
 			}
-			kept := ""
+			var kept strings.Builder
 			for i := range spec.Keep {
-				kept += " " + label(1+i)
+				kept.WriteString(" " + label(1+i))
 			}
 			rows = append(rows, fmt.Sprintf("%d %q %d %s %q %q %d %d %s %q %s %s %s %d %s%s",
 				a.chunk.First+k, source, a.chunk.Lines[k], label(0), spec.Rule, spec.Target, run.Rows, run.Cols, cells(run, i),
-				ans.Status[i], moves, solution, reached, ans.Nullity, count, kept))
+				ans.Status[i], moves, solution, reached, ans.Nullity, count, kept.String()))
 			k++
 		}
 	}
