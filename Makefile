@@ -5,6 +5,7 @@
 # google.golang.org/protobuf in go.mod.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+CYCLONEDX   := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 BUF         := github.com/bufbuild/buf/cmd/buf@v1.75.0
 
 GO       ?= go
@@ -18,14 +19,18 @@ KILLS    ?= 50
 N        ?= 1000
 SEED     ?= 0
 
-# -s -w leave out what only debuggers read; -trimpath leaves out where it was built.
-BUILD := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.releaseVersion=$(VERSION)'
+# The same sources, version and Go give the same bytes, wherever they are built.
+# -s -w leave out what only debuggers read.
+BUILD := CGO_ENABLED=0 GOFLAGS= $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.releaseVersion=$(VERSION)'
+
+# What make release makes binaries for.
+PLATFORMS := linux/amd64 linux/arm64 darwin/arm64
 
 CHAOS := $(GO) test -count=1 -v ./cmd/flipmill -run='^TestChaos$$' -seed=$(SEED)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # the steps of test load all cores by themselves
-.PHONY: help build test test-all unit single race fuzz bench bench-once e2e chaos chaos-long lint vuln generate image profile clean
+.PHONY: help build test test-all unit single race fuzz bench bench-once e2e chaos chaos-long lint vuln generate image release profile clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,9 +45,11 @@ test-all: test ## test, and every board of the small sizes
 
 unit: ## go test, as while working
 	$(GO) test ./...
+	$(GO) -C deployments test ./...
 
 single: ## go test on one processor, where other orders of goroutines show
 	$(GO) test -cpu=1 ./...
+	$(GO) -C deployments test ./...
 
 # All code runs in the tests of its package and, as processes, in the named tests
 # of the command; the command's others start the same processes more often.
@@ -70,10 +77,8 @@ chaos-long: ## kill N (1000) processes of running jobs
 
 lint: ## format, vet, staticcheck, modernisation, go.mod
 	.ci/format
-	$(GO) vet ./...
-	$(GO) run $(STATICCHECK) ./...
-	$(GO) fix -diff ./...
-	$(GO) mod tidy -diff
+	for module in . deployments; do (cd $$module && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && \
+	  $(GO) fix -diff ./... && $(GO) mod tidy -diff) || exit 1; done
 
 vuln: ## known vulnerabilities that our code can reach
 	.ci/vuln $(GOVULNCHECK)
@@ -85,6 +90,15 @@ generate: ## sources and files that are made from others
 
 image: ## the container image flipmill:VERSION, with ENGINE (docker)
 	$(ENGINE) build -f deployments/image/Containerfile --build-arg VERSION=$(VERSION) -t flipmill:$(VERSION) .
+
+release: ## binaries, container image, bill of materials and checksums of VERSION, in dist/
+	rm -rf dist && mkdir dist
+	for p in $(PLATFORMS); do \
+	  GOOS=$${p%/*} GOARCH=$${p#*/} $(BUILD) -o dist/flipmill-$(VERSION)-$${p%/*}-$${p#*/} ./cmd/flipmill || exit 1; done
+	$(GO) -C deployments run ./image -version $(VERSION) -out ../dist/flipmill-$(VERSION)-image.tar \
+	  $(foreach p,$(filter linux/%,$(PLATFORMS)),$(p)=../dist/flipmill-$(VERSION)-$(subst /,-,$(p)))
+	$(GO) run $(CYCLONEDX) bin -json -noserial -notimestamp -std -version $(VERSION) -output dist/flipmill-$(VERSION)-sbom.cdx.json dist/flipmill-$(VERSION)-linux-amd64
+	cd dist && sha256sum flipmill-* >SHA256SUMS
 
 profile: ## CPU and allocation profiles of BENCH of PKG, in out/
 	mkdir -p out

@@ -48,7 +48,7 @@ func arrows() map[string]arrow {
 				sync + " " + prometheus + " github.com/spf13/cobra github.com/schollz/progressbar/v3 golang.org/x/term",
 			tests: "github.com/rogpeppe/go-internal github.com/nats-io github.com/prometheus/common " + duckdb, // the real broker, as a process
 		},
-		"deployments/image": {},
+		"deployments/image": {imports: "github.com/google/go-containerregistry golang.org/x/crypto/x509roots"},
 	}
 }
 

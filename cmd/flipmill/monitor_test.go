@@ -96,6 +96,10 @@ func TestMetricsOfJob(t *testing.T) {
 	idle.await("waiting for the streams", 1)
 	wantStatus(t, idle.endpoint()+"/livez", http.StatusOK, "ok")
 	wantStatus(t, idle.endpoint()+"/readyz", http.StatusServiceUnavailable, "waiting for the streams")
+	asks := start(t, nil, c.dir, "flipmill", "health", "--http", strings.TrimPrefix(idle.endpoint(), "http://"))
+	if code := asks.exit(); code != int(exitError) || !strings.Contains(asks.log(), "waiting for the streams") {
+		t.Errorf("health of a worker that waits ends with %d:\n%s", code, asks.log())
+	}
 	idle.kill()
 
 	collects := c.start("aggregator", "-o", "far", "--http", ":0")
@@ -126,6 +130,7 @@ func TestMetricsOfJob(t *testing.T) {
 	})
 	wantStatus(t, works.endpoint()+"/readyz", http.StatusOK, "ok")
 	wantStatus(t, collects.endpoint()+"/readyz", http.StatusOK, "ok")
+	start(t, nil, c.dir, "flipmill", "health", "--http", strings.TrimPrefix(works.endpoint(), "http://")).succeed()
 
 	// The same corpus again: it is compared, not published.
 	again := c.start("submit", "boards.txt", "--size", "2x2", "--part-chunks", "2", "--wait")

@@ -163,7 +163,7 @@ func reportKeys(c *Config) []Key {
 			boolean(&c.JSON)},
 		{"progress", "", "auto", []string{"run", "submit"}, "how progress is shown; auto: a bar on a terminal, plain lines elsewhere",
 			name(&c.Progress, "auto", "bar", "plain", "none")},
-		{"http", "", "", []string{"run", "submit", "worker", "aggregator"}, "address at which /metrics, /livez and /readyz are served, such as :9464; without a host: the loopback; empty: nowhere",
+		{"http", "", "", []string{"run", "submit", "worker", "aggregator", "health"}, "address at which /metrics, /livez and /readyz are served, such as :9464; without a host: the loopback; empty: nowhere",
 			optional(matching(&c.HTTP, "addr", "host:port or :port", `^\S*:[0-9]{1,5}$`))},
 		{"log-level", "", "warn", nil, "least level of the messages on standard error",
 			choice(&c.LogLevel, []string{"debug", "info", "warn", "error"}, parseLevel)},

@@ -55,6 +55,15 @@ func TestServe(t *testing.T) {
 	expect("/", http.StatusNotFound, "")
 	ready = errors.New("not connected")
 	expect("/readyz", http.StatusServiceUnavailable, "not connected")
+	for _, host := range []string{"", "0.0.0.0", "127.0.0.1"} {
+		addr := net.JoinHostPort(host, url[strings.LastIndex(url, ":")+1:])
+		if err := daemon.Ask(t.Context(), addr, "/livez"); err != nil {
+			t.Error(err)
+		}
+		if err := daemon.Ask(t.Context(), addr, "/readyz"); err == nil || !strings.Contains(err.Error(), "not connected") {
+			t.Errorf("asked at %s whether it is ready, it says %v", addr, err)
+		}
+	}
 	expect("/livez", http.StatusOK, "ok")
 	alive = errors.New("the loop stands still")
 	expect("/livez", http.StatusServiceUnavailable, "the loop stands still")
