@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const patience = 30 * time.Second // how long a test waits for what must happen
+const patience = 2 * time.Minute // how long a test waits for what must happen
 
 func ok(t testing.TB, err error) {
 	t.Helper()

@@ -2,6 +2,7 @@ package aggregator
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"os/signal"
 	"strings"
@@ -18,7 +19,10 @@ func TestFullDisk(t *testing.T) {
 	output, makeRoom := fullDisk(t)
 	j := newJob(t, "j", 1, 3, 8)
 	var log bytes.Buffer // of the loop, which has ended when it is read
-	stop := serve(t, conn, Options{Output: output, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	var left int         // files, the most that a vain attempt has left
+	stop := serve(t, conn, Options{Output: output, Log: slog.New(looking{slog.NewTextHandler(&log, nil), func() {
+		left = max(left, len(tree(t, output)))
+	}})})
 	j.create(t, conn)
 	j.send(t, conn, 0, 1, 2)
 	await(t, conn, "j", "a reason", func(l *wire.Ledger) bool { return l.Reason != "" })
@@ -28,12 +32,12 @@ func TestFullDisk(t *testing.T) {
 	if len(l.Parts) > 0 {
 		t.Errorf("%d parts are committed on a full disk", len(l.Parts))
 	}
-	if left := tree(t, output); len(left) > 0 {
-		t.Errorf("vain attempts leave %d files", len(left))
-	}
 	makeRoom()
 	j.awaitDone(t, conn)
 	stop()
+	if left > 0 {
+		t.Errorf("vain attempts leave %d files", left)
+	}
 	j.check(t, output)
 	wantLogged(t, conn, 0)
 	for _, message := range []string{"job waits for its output, nothing is lost", l.Reason, "job goes on"} {
@@ -41,6 +45,20 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("the log does not say %q:\n%s", message, log.String())
 		}
 	}
+}
+
+// looking looks when a vain attempt is logged: it is over then, and the next one
+// has not begun.
+type looking struct {
+	slog.Handler
+	look func()
+}
+
+func (l looking) Handle(ctx context.Context, r slog.Record) error {
+	if strings.HasPrefix(r.Message, "job waits for its output") {
+		l.look()
+	}
+	return l.Handler.Handle(ctx, r)
 }
 
 // fullDisk returns a folder in which a part has no room until makeRoom is

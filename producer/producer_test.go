@@ -28,7 +28,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	patience = 30 * time.Second       // how long a test waits for what must happen
+	patience = 2 * time.Minute        // how long a test waits for what must happen
 	quiet    = 100 * time.Millisecond // how long for what must not
 )
 

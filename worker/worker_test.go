@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	patience = 30 * time.Second       // how long a test waits for what must happen
+	patience = 2 * time.Minute        // how long a test waits for what must happen
 	quiet    = 300 * time.Millisecond // how long for what must not
 )
 

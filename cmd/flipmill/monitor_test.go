@@ -32,7 +32,7 @@ func (p *process) endpoint() string {
 // get returns the status and the text of an answer.
 func get(t *testing.T, url string) (int, string) {
 	t.Helper()
-	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 	answer, err := client.Get(url)
 	if err != nil {
 		t.Fatal(err)
