@@ -11,6 +11,8 @@
 // Invariants:
 //   - A chunk is published only while its part is inside the window, so neither
 //     queue can fill up with parts that wait for a missing chunk.
+//   - A chunk that is not of the oldest part waits, too, until the results of all
+//     that is under way fit into the log, besides the oldest part of each job.
 //   - A chunk of a committed part is not published. Its digest, made again from
 //     the corpus, must be the committed one: a corpus that has changed is an
 //     error, never a mixture.
@@ -36,8 +38,13 @@ import (
 	"github.com/flipmill/flipmill/pkg/wire"
 )
 
-// ErrJobFailed says that the aggregator has given the job up, or people have.
-var ErrJobFailed = errors.New("job failed")
+// Errors that end a drive.
+var (
+	// ErrJobFailed says that the aggregator has given the job up, or people have.
+	ErrJobFailed = errors.New("job failed")
+	// ErrNoRoom says that the broker cannot hold the results of one part.
+	ErrNoRoom = errors.New("the stream of results is too small for a part")
+)
 
 // Options says what to drive and how. Job, Spec and Window are required.
 type Options struct {
@@ -81,6 +88,8 @@ type producer struct {
 	tasks  *queue.Publisher
 	news   chan *queue.Standing // holds what was heard last, until it is looked at
 	window *protocol.Window     // decides what becomes of each chunk
+
+	crowded bool // there was no room among the results at a time
 }
 
 func (p *producer) run(ctx context.Context, c *corpus.Corpus) error {
@@ -133,6 +142,9 @@ func (p *producer) listen(ctx context.Context) error {
 func (p *producer) drive(ctx context.Context, c *corpus.Corpus) error {
 	id := p.opts.Job
 	if err := p.await(ctx); err != nil {
+		return err
+	}
+	if err := p.checkRoom(ctx); err != nil {
 		return err
 	}
 	p.tasks = p.conn.Publisher(p.opts.Lane, maxUnderWay)
@@ -220,6 +232,17 @@ func (p *producer) next(ctx context.Context) (protocol.Step, error) {
 		default:
 		}
 		step := p.window.Next()
+		if step == protocol.Publish && !p.window.First() {
+			switch fits, err := p.hasRoom(ctx); {
+			case err != nil:
+				return 0, err
+			case !fits:
+				if err := p.awaitRoom(ctx); err != nil {
+					return 0, err
+				}
+				continue
+			}
+		}
 		paused := step == protocol.Rest && p.window.Paused()
 		switch {
 		case paused && !rests:

@@ -84,10 +84,11 @@ func (p *pipeline) run(drain, abort context.Context, progress io.Writer, mode st
 }
 
 // limits says what the broker may keep: what can be on its way at once, at one
-// message a chunk. It reserves that on the disk, so it should not be more.
+// message a chunk, and of results twice that, as half is kept free for the part
+// that comes first. It reserves that on the disk, so it should not be more.
 func (p *pipeline) limits() queue.Limits {
-	window := int64(p.window) * int64(p.spec.PartChunks) << 20
-	return queue.Limits{TaskBytes: min(window, 256<<20), ResultBytes: min(window, 1<<30)}
+	window := int64(p.window) * int64(p.spec.PartChunks) * queue.MostResult
+	return queue.Limits{TaskBytes: min(window, 256<<20), ResultBytes: min(2*window, 1<<30)}
 }
 
 // errDone stops the roles when the job has come to its end.

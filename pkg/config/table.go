@@ -128,7 +128,7 @@ func brokerKeys(c *Config) []Key {
 			integer(&c.Replicas, 1, 5)},
 		{"task-bytes", "", "256MiB", setup, "most that the broker keeps of tasks; producers wait beyond",
 			byteCount(&c.TaskBytes, 4<<20, 1<<40)},
-		{"result-bytes", "", "1GiB", setup, "most that the broker keeps of results; workers wait beyond, so it must hold the windows of all jobs",
+		{"result-bytes", "", "1GiB", setup, "most that the broker keeps of results; half of it should hold a part of each job, at 1 MiB a chunk",
 			byteCount(&c.ResultBytes, 4<<20, 1<<40)},
 		{"max-ack-pending", "", "1024", setup, "most tasks of a lane that workers hold at once; about 4 for each core of all workers is right",
 			integer(&c.MaxAckPending, 1, 1<<20)},

@@ -77,6 +77,13 @@ func (w *Window) Next() Step {
 	return Publish
 }
 
+// First reports whether the next chunk is of the oldest part that is not committed:
+// such a chunk must never wait for others.
+func (w *Window) First() bool {
+	_, part := w.Chunk()
+	return w.ledger != nil && part <= w.ledger.Oldest()
+}
+
 // Paused reports whether people want nothing more to be published.
 func (w *Window) Paused() bool { return w.order == wire.Pause }
 

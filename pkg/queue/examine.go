@@ -40,7 +40,7 @@ const (
 func (c *Conn) Examine(ctx context.Context, limits Limits) ([]Finding, error) {
 	e := &examination{conn: c, limits: limits.withDefaults()}
 	for _, look := range []func(context.Context) error{
-		e.server, e.encryption, e.user, e.payload, e.jetStream, e.streams, e.lanes, e.room,
+		e.server, e.encryption, e.user, e.payload, e.jetStream, e.streams, e.lanes, e.jobs, e.room,
 	} {
 		err := look(ctx)
 		switch {
@@ -63,6 +63,7 @@ type examination struct {
 	limits   Limits
 	account  *jetstream.AccountInfo // nil if it could not be asked for
 	missing  int64                  // bytes that streams will take which are not there yet
+	results  int64                  // bytes that the log of results may take; 0 if that could not be asked for
 	findings []Finding
 	denied   error // the first denial
 }
@@ -247,6 +248,9 @@ func (e *examination) streams(ctx context.Context) error {
 		if info.Config.MaxBytes > 0 {
 			found += " of " + mib(info.Config.MaxBytes)
 		}
+		if want.Name == resultsStream {
+			e.results = info.Config.MaxBytes
+		}
 		e.compare(want.Name, found, d)
 		e.copies(want.Name, info.Cluster)
 	}
@@ -295,6 +299,37 @@ func (e *examination) lanes(ctx context.Context) error {
 			e.compare(check, fmt.Sprintf("%d tasks wait, %d with workers", info.NumPending, info.NumAckPending), laneDrift(info.Config, laneConfig(lane, e.limits)))
 		}
 	}
+	return nil
+}
+
+// jobs looks whether the log of results is large enough for the jobs that are open.
+func (e *examination) jobs(ctx context.Context) error {
+	const check = "open jobs"
+	if e.results <= 0 {
+		return nil
+	}
+	var all []*Standing
+	told, err := e.ask(ctx, check, func(ctx context.Context) (err error) {
+		all, err = e.conn.Standings(ctx)
+		return err
+	})
+	if err != nil || !told {
+		return err
+	}
+	open, parts := 0, int64(0)
+	for _, s := range all {
+		if !s.Ended() {
+			open++
+			parts += int64(s.Job.Spec.PartChunks) * MostResult
+		}
+	}
+	found := fmt.Sprintf("%d, of which the oldest parts take %s at most among the results", open, mib(parts))
+	if open > 1 && parts > e.results/2 || parts > e.results {
+		e.bad(check, found+", where at most half of "+mib(e.results)+" are for them",
+			"run flipmill setup with result-bytes of twice that, or keep some of the jobs for later")
+		return nil
+	}
+	e.good(check, found)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flipmill/flipmill/pkg/wire"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -120,6 +121,23 @@ func TestExamineNoRoom(t *testing.T) {
 	if f := wrong["room"]; !strings.Contains(f.Found, "1.0 MiB left") {
 		t.Errorf("got %+v", f)
 	}
+}
+
+// The log of results holds a part of one job, but not in its half one of each.
+func TestExamineManyJobs(t *testing.T) {
+	limits := Limits{ResultBytes: 3 * 8 * MostResult}
+	c := setUp(t, limits)
+	for _, job := range []string{"a", "b"} {
+		wrong, _ := findings(t, c, limits, nil)
+		wantWrong(t, wrong, nil)
+		_, err := c.CreateJob(testContext(t), newJob(t, job)) // its parts have 8 chunks
+		ok(t, err)
+	}
+	wrong, _ := findings(t, c, limits, nil)
+	wantWrong(t, wrong, map[string]string{"open jobs": "2, of which the oldest parts take 16.0 MiB at most among the results, where at most half of 24.0 MiB"})
+	ok(t, c.PutLedger(testContext(t), "a", &wire.Ledger{State: wire.Done}))
+	wrong, _ = findings(t, c, limits, nil)
+	wantWrong(t, wrong, nil)
 }
 
 // An account that allows fewer consumers than we would is fine, if it must be.

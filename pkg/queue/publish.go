@@ -24,6 +24,7 @@ type Publisher struct {
 	mu         sync.Mutex
 	err        error // first failure; the publisher is then of no more use
 	duplicates int64
+	underWay   int64 // tasks that are not stored yet
 }
 
 // Publisher returns a publisher of tasks in a lane, with at most maxBytes
@@ -47,11 +48,15 @@ func (p *Publisher) Publish(ctx context.Context, id wire.ID, data []byte) error 
 		p.room.Release(size)
 		return err
 	}
+	p.mu.Lock()
+	p.underWay++
+	p.mu.Unlock()
 	go func() {
 		defer p.room.Release(size)
 		ack, err := p.conn.publish(ctx, tasksStream, taskSubject(p.lane, id), id, data)
 		p.mu.Lock()
 		defer p.mu.Unlock()
+		p.underWay--
 		switch {
 		case err != nil && p.err == nil:
 			p.err = fmt.Errorf("publish task %s: %w", id, err)
@@ -79,6 +84,13 @@ func (p *Publisher) Duplicates() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.duplicates
+}
+
+// UnderWay returns how many tasks are sent and not yet stored.
+func (p *Publisher) UnderWay() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.underWay
 }
 
 func (p *Publisher) failure() error {
