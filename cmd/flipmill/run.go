@@ -188,7 +188,8 @@ func (r *runner) solve(ctx context.Context) error {
 // corpusOptions says how the corpus is written.
 func corpusOptions(spec puzzle.Spec) corpus.Options {
 	return corpus.Options{
-		Format: spec.Format, Size: spec.Size, Symbols: spec.Symbols, MaxLine: spec.MaxLine, Fields: spec.Fields, Keep: spec.Keep,
+		Format: spec.Format, Size: spec.Size, Symbols: spec.Symbols, MaxLine: spec.MaxLine,
+		Frame: spec.Frame, ColumnMajor: spec.ColumnMajor, Fields: spec.Fields, Keep: spec.Keep,
 	}
 }
 

@@ -61,6 +61,8 @@ func solve(c *config.Config, paths []string, stdin io.Reader, stdout, stderr io.
 		answers  puzzle.Answers
 		pressed  puzzle.Run
 		buf      []byte
+		source   string
+		number   int // of the record in its source
 		unsolved int
 	)
 	for {
@@ -72,6 +74,9 @@ func solve(c *config.Config, paths []string, stdin io.Reader, stdout, stderr io.
 			return nil
 		case err != nil:
 			return err
+		}
+		if number++; rec.Source != source {
+			source, number = rec.Source, 1
 		}
 		if rec.Rejected() {
 			unsolved++
@@ -91,7 +96,15 @@ func solve(c *config.Config, paths []string, stdin io.Reader, stdout, stderr io.
 			fmt.Fprintf(stderr, "%s:%d: the fewest presses are not proved within --search-limit %d\n", rec.Source, rec.Line, c.Spec.SearchLimit)
 			continue
 		}
-		buf = print(buf[:0], &answers)
+		answer := answered{Answers: &answers, number: number}
+		if rec.Labels.Len() > 0 {
+			answer.id = rec.Labels.At(0)
+		}
+		if buf = print(buf[:0], answer); len(buf) == 0 {
+			unsolved++
+			fmt.Fprintf(stderr, "%s:%d: no presses solve it, for which %s has no answer\n", rec.Source, rec.Line, c.Preset)
+			continue
+		}
 		if _, err := out.Write(buf); err != nil {
 			return fmt.Errorf("write the answer: %w", err)
 		}
@@ -122,7 +135,7 @@ func answerOutput(c *config.Config) judgeOutput {
 }
 
 // appendAnswer writes an answer for people.
-func appendAnswer(dst []byte, a *puzzle.Answers) []byte {
+func appendAnswer(dst []byte, a answered) []byte {
 	switch a.Status[0] {
 	case puzzle.Impossible:
 		return append(dst, "impossible\n"...)
@@ -136,8 +149,9 @@ func appendAnswer(dst []byte, a *puzzle.Answers) []byte {
 
 // appendJSON writes an answer as a line of JSON, with the names and nulls of
 // the dataset's columns.
-func appendJSON(dst []byte, a *puzzle.Answers) []byte {
+func appendJSON(dst []byte, a answered) []byte {
 	row := struct {
+		ID           *string `json:"id,omitempty"`
 		Status       string  `json:"status"`
 		Rows         int     `json:"rows"`
 		Cols         int     `json:"cols"`
@@ -147,6 +161,9 @@ func appendJSON(dst []byte, a *puzzle.Answers) []byte {
 		Reached      *string `json:"reached"`
 		Solution     *string `json:"solution"`
 	}{Status: a.Status[0].String(), Rows: a.Solutions.Rows, Cols: a.Solutions.Cols, Nullity: a.Nullity}
+	if id := string(a.id); id != "" {
+		row.ID = &id
+	}
 	if a.Status[0] != puzzle.Impossible {
 		solution, reached := string(a.Solutions.AppendText(nil, 0)), a.Reached[0].String()
 		row.Solution, row.Reached = &solution, &reached

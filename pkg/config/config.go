@@ -169,6 +169,9 @@ func (c *Config) applyPreset() {
 		"symbols": p.Symbols.String(),
 		"format":  p.Format,
 	}
+	if p.Frame != (puzzle.Frame{}) {
+		values["frame"] = p.Frame.String()
+	}
 	if p.Size != (puzzle.Size{}) {
 		values["size"] = p.Size.String()
 	}

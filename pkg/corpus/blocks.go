@@ -12,6 +12,7 @@ import (
 type blocks struct {
 	sheet *sheet
 	size  puzzle.Size
+	named bool // a line with anything but cells is the name of the next block
 }
 
 func (b *blocks) begin(*source, *scanner) error { return nil }
@@ -23,7 +24,7 @@ func (b *blocks) next(in *scanner, rec *Record) error {
 	rec.begin(in.line)
 	b.sheet.clear(b.size.Cols)
 	var err error
-	for {
+	for !b.isName(in) {
 		rec.keep(in.raw)
 		b.sheet.line(rec, in)
 		if b.sheet.rows == b.size.Rows {
@@ -45,4 +46,14 @@ func (b *blocks) next(in *scanner, rec *Record) error {
 	}
 	b.sheet.board(rec)
 	return nil
+}
+
+// isName reports whether the scanner's line is the name of the next block, and
+// leaves it to be read as that.
+func (b *blocks) isName(in *scanner) bool {
+	if !b.named || b.sheet.count(in.text) >= 0 {
+		return false
+	}
+	in.unscan()
+	return true
 }

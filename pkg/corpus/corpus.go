@@ -57,6 +57,7 @@ type Options struct {
 	Symbols puzzle.Symbols // characters of the cells; zero means puzzle.Digits
 	MaxLine int            // bytes of the longest line, or record of several, that is read; 0 means 64 KiB
 
+	Frame       puzzle.Frame  // what is around the boards of lines, blocks and grid
 	ColumnMajor bool          // cells that are not in rows are column by column
 	Fields      puzzle.Fields // names in formats with named fields
 	Keep        []string      // of these fields, those that become labels besides the id
@@ -117,17 +118,25 @@ func newReader(format string, opts Options) reader {
 	s := newSheet(opts)
 	switch format {
 	case Lines:
-		return &lines{sheet: s, size: opts.Size}
+		return opts.framed(s, &lines{sheet: s, size: opts.Size})
 	case Blocks:
-		return &blocks{sheet: s, size: opts.Size}
+		return opts.framed(s, &blocks{sheet: s, size: opts.Size, named: opts.Frame.Name})
 	case Grid:
-		return &grid{sheet: s, size: opts.Size}
+		return opts.framed(s, &grid{sheet: s, size: opts.Size, square: opts.Frame.Square})
 	case CSV:
 		return &delimited{named: newNamed(s, opts), separator: ',', max: opts.MaxLine}
 	case TSV:
 		return &delimited{named: newNamed(s, opts), separator: '\t', max: opts.MaxLine}
 	}
 	panic("BUG: corpus: no reader of format " + format)
+}
+
+// framed puts the frame around a reader, if there is one.
+func (o Options) framed(s *sheet, r reader) reader {
+	if o.Frame == (puzzle.Frame{}) {
+		return r
+	}
+	return &framed{reader: r, frame: o.Frame, sheet: s, size: o.Size}
 }
 
 // Corpus is an open corpus.
@@ -187,6 +196,10 @@ func (o Options) validate() error {
 	switch {
 	case !known:
 		return fmt.Errorf("corpus format %q: want %s", o.Format, strings.Join(Formats(), ", "))
+	case o.Frame != puzzle.Frame{} && !slices.Contains([]string{Lines, Blocks, Grid}, o.Format):
+		return fmt.Errorf("corpus format %s has no frame: want %s, %s or %s with it", o.Format, Lines, Blocks, Grid)
+	case o.Frame.Square && o.Format != Grid:
+		return fmt.Errorf("frame %s: only the format %s has headers to be square", o.Frame, Grid)
 	case o.MaxLine < 0:
 		return fmt.Errorf("longest corpus line of %d bytes: want at least 1", o.MaxLine)
 	case o.Size != puzzle.Size{}:

@@ -156,12 +156,14 @@ type named struct {
 	opts  Options
 	roles puzzle.Fields
 
-	board, rows, cols int   // columns; -1 for none
-	labels            []int // columns of the labels; -1 for none
+	board, rows, cols int      // columns; -1 for none
+	labels            []int    // columns of the labels; -1 for none
+	names             []string // of these fields
 }
 
 func newNamed(s *sheet, opts Options) named {
-	return named{sheet: s, opts: opts, roles: opts.Fields.Named()}
+	roles := opts.Fields.Named()
+	return named{sheet: s, opts: opts, roles: roles, names: append([]string{roles.ID}, opts.Keep...)}
 }
 
 // bind looks up the fields among the columns of a source.
@@ -174,7 +176,7 @@ func (n *named) bind(columns []string) error {
 		return at, nil
 	}
 	n.labels = n.labels[:0]
-	for _, f := range append([]string{n.roles.Board, n.roles.Rows, n.roles.Cols, n.roles.ID}, n.opts.Keep...) {
+	for _, f := range append([]string{n.roles.Board, n.roles.Rows, n.roles.Cols}, n.names...) {
 		at, err := find(f)
 		if err != nil {
 			return err
@@ -208,7 +210,7 @@ func (n *named) take(rec *Record, field func(column int) []byte) {
 		if column >= 0 {
 			text = field(column)
 		}
-		n.label(rec, i, text)
+		addLabel(rec, n.names[i], text)
 	}
 	size := n.opts.Size
 	if n.rows >= 0 && n.cols >= 0 {
@@ -220,15 +222,11 @@ func (n *named) take(rec *Record, field func(column int) []byte) {
 	}
 }
 
-// label adds label i, which is UTF-8 from here on.
-func (n *named) label(rec *Record, i int, text []byte) {
+// addLabel adds a label, which is UTF-8 from here on.
+func addLabel(rec *Record, field string, text []byte) {
 	text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
 	if len(text) > puzzle.MaxLabel {
-		name := n.roles.ID
-		if i > 0 {
-			name = n.opts.Keep[i-1]
-		}
-		rec.reject(puzzle.BadField, "field %q has %d bytes, want at most %d", name, len(text), puzzle.MaxLabel)
+		rec.reject(puzzle.BadField, "field %q has %d bytes, want at most %d", field, len(text), puzzle.MaxLabel)
 		text = nil
 	}
 	rec.Labels.Add(text)

@@ -13,8 +13,9 @@ import (
 // row or an absurd header costs one record, not those behind it. Text where a
 // header should be is one bad record up to the next header.
 type grid struct {
-	sheet *sheet
-	size  puzzle.Size
+	sheet  *sheet
+	size   puzzle.Size
+	square bool // a header is one number
 }
 
 func (g *grid) begin(*source, *scanner) error { return nil }
@@ -25,10 +26,12 @@ func (g *grid) next(in *scanner, rec *Record) error {
 	}
 	rec.begin(in.line)
 	rec.keep(in.raw)
-	size, ok := header(in.text)
+	size, ok := g.header(in.text)
 	switch {
 	case in.long:
 		rejectLong(rec, in)
+	case !ok && g.square:
+		rec.reject(puzzle.BadSize, "want a header, the number of rows and columns, found %.40q", in.text)
 	case !ok:
 		rec.reject(puzzle.BadSize, "want a header, two numbers ROWS COLS, found %.40q", in.text)
 	case g.size != puzzle.Size{} && size != g.size:
@@ -74,11 +77,23 @@ func (g *grid) rows(in *scanner, rec *Record, want int) error {
 // next record: two numbers from 1 up that are not themselves two cells. So the
 // header "1 1" is seen only where a header should be.
 func (g *grid) isHeader(text []byte) bool {
-	size, ok := header(text)
+	size, ok := g.header(text)
 	if !ok || size.Rows < 1 || size.Cols < 1 {
 		return false
 	}
+	if g.square {
+		return g.sheet.count(text) < 0
+	}
 	return number(text) >= 0 || slices.ContainsFunc(text, func(b byte) bool { return g.sheet.class[b] > blank })
+}
+
+// header reads a header; see package function header.
+func (g *grid) header(text []byte) (size puzzle.Size, ok bool) {
+	if !g.square {
+		return header(text)
+	}
+	n, rest := wholeNumber(text)
+	return puzzle.Size{Rows: n, Cols: n}, n >= 0 && len(rest) == 0
 }
 
 // number returns where a line that has blanks between its cells has two bytes

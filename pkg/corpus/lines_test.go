@@ -16,6 +16,7 @@ func linesTests() []readTest {
 	wide := corpus.Options{Format: corpus.Lines, Size: puzzle.Size{Rows: 1, Cols: 20}}
 	return []readTest{
 		{"cells", sized, "010110\n111000\n", []string{"1 2x3 010110", "2 2x3 111000"}, nil},
+		{"column by column", corpus.Options{Format: corpus.Lines, Size: puzzle.Size{Rows: 2, Cols: 3}, ColumnMajor: true}, "010110\n111/000\n", []string{"1 2x3 001110", "2 2x3 111000"}, nil},
 		{"bars", sizeless, "01/10\n110|001\n1/0/1\n", []string{"1 2x2 0110", "2 2x3 110001", "3 3x1 101"}, nil},
 		{"bar behind the last row", sizeless, "01/10/\n01010/\n1|\n", []string{"1 2x2 0110", "2 1x5 01010", "3 1x1 1"}, nil},
 		{"bars and size", sized, "010/110\n010110\n010|110|\n", []string{"1 2x3 010110", "2 2x3 010110", "3 2x3 010110"}, nil},

@@ -138,6 +138,21 @@ func (s *sheet) fit(rec *Record, rows bool, want puzzle.Size) {
 	}
 }
 
+// count returns the number of cells in a line that has nothing else but blanks,
+// or -1.
+func (s *sheet) count(text []byte) int {
+	n := 0
+	for _, b := range text {
+		switch class := s.class[b]; {
+		case class > blank:
+			return -1
+		case class < blank:
+			n++
+		}
+	}
+	return n
+}
+
 // squeeze takes the cells at the beginning of text, passes over blanks, and
 // returns the text from the first byte on that is neither.
 func (s *sheet) squeeze(text []byte) (rest []byte) {

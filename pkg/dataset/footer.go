@@ -48,7 +48,9 @@ type Options struct {
 	Size        string   `json:"size"`    // ROWSxCOLS; empty where the corpus shows it
 	Symbols     string   `json:"symbols"` // such as b=1,w=0
 	MaxLine     int      `json:"max_line"`
-	Fields      string   `json:"fields,omitempty"` // such as board=grid,id=key
+	Frame       string   `json:"frame,omitempty"`        // such as name,end=END
+	ColumnMajor bool     `json:"column_major,omitempty"` //
+	Fields      string   `json:"fields,omitempty"`       // such as board=grid,id=key
 	Keep        []string `json:"keep,omitempty"`
 }
 
@@ -57,7 +59,7 @@ func optionsOf(s puzzle.Spec) Options {
 	o := Options{
 		Rule: s.Rule.String(), Target: s.Target.String(), SearchLimit: s.SearchLimit,
 		Columns: s.Columns, Cells: s.Cells, Compression: s.Compression, PartChunks: s.PartChunks,
-		Format: s.Format, MaxLine: s.MaxLine, Fields: s.Fields.String(), Keep: s.Keep,
+		Format: s.Format, MaxLine: s.MaxLine, Frame: s.Frame.String(), ColumnMajor: s.ColumnMajor, Fields: s.Fields.String(), Keep: s.Keep,
 	}
 	if s.Size != (puzzle.Size{}) {
 		o.Size = s.Size.String()
@@ -72,7 +74,7 @@ func optionsOf(s puzzle.Spec) Options {
 func (o Options) ParseSpec() (s puzzle.Spec, err error) {
 	s = puzzle.Spec{
 		SearchLimit: o.SearchLimit, Columns: o.Columns, Cells: o.Cells, Compression: o.Compression,
-		PartChunks: o.PartChunks, Format: o.Format, MaxLine: o.MaxLine, Keep: o.Keep,
+		PartChunks: o.PartChunks, Format: o.Format, MaxLine: o.MaxLine, ColumnMajor: o.ColumnMajor, Keep: o.Keep,
 	}
 	if s.Rule, err = puzzle.ParseRule(o.Rule); err != nil {
 		return s, err
@@ -87,6 +89,11 @@ func (o Options) ParseSpec() (s puzzle.Spec, err error) {
 	}
 	if o.Symbols != "" {
 		if s.Symbols, err = puzzle.ParseSymbols(o.Symbols); err != nil {
+			return s, err
+		}
+	}
+	if o.Frame != "" {
+		if s.Frame, err = puzzle.ParseFrame(o.Frame); err != nil {
 			return s, err
 		}
 	}
@@ -116,6 +123,8 @@ func (o Options) difference(want Options) string {
 		{"size", o.Size, want.Size},
 		{"symbols", o.Symbols, want.Symbols},
 		{"max-line", o.MaxLine, want.MaxLine},
+		{"frame", o.Frame, want.Frame},
+		{"column-major", o.ColumnMajor, want.ColumnMajor},
 		{"fields", o.Fields, want.Fields},
 		{"keep", fmt.Sprint(o.Keep), fmt.Sprint(want.Keep)},
 	} {

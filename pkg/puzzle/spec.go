@@ -15,6 +15,8 @@ type Spec struct {
 	Format      string   // corpus format
 	Size        Size     // size of every board; zero where the corpus shows it
 	Symbols     Symbols  // characters of the corpus's cells
+	Frame       Frame    // what a judge's input has around its boards
+	ColumnMajor bool     // cells that are not in rows are column by column
 	Fields      Fields   // names in a corpus that has named fields
 	Keep        []string // columns of the corpus that the results keep, besides its id
 	MaxLine     int      // bytes of the longest line that is read; a longer one is rejected

@@ -100,6 +100,8 @@ func fromSpec(s *puzzle.Spec) *pb.Spec {
 		MaxLine:     int64(s.MaxLine),
 		Fields:      s.Fields.String(),
 		Keep:        s.Keep,
+		Frame:       s.Frame.String(),
+		ColumnMajor: s.ColumnMajor,
 	}
 	if s.Symbols != (puzzle.Symbols{}) {
 		m.Symbols = s.Symbols.String()
@@ -116,6 +118,11 @@ func toSpec(s *puzzle.Spec, m *pb.Spec) (err error) {
 	}
 	if m.Symbols != "" {
 		if s.Symbols, err = puzzle.ParseSymbols(m.Symbols); err != nil {
+			return err
+		}
+	}
+	if m.Frame != "" {
+		if s.Frame, err = puzzle.ParseFrame(m.Frame); err != nil {
 			return err
 		}
 	}
@@ -141,6 +148,7 @@ func toSpec(s *puzzle.Spec, m *pb.Spec) (err error) {
 	}
 	s.SearchLimit, s.PartChunks, s.MaxLine = m.SearchLimit, int(m.PartChunks), int(m.MaxLine)
 	s.Columns, s.Cells, s.Compression, s.Format, s.Keep = m.Columns, m.Cells, m.Compression, m.Format, m.Keep
+	s.ColumnMajor = m.ColumnMajor
 	return nil
 }
 

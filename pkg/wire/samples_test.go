@@ -49,6 +49,8 @@ func testJob() *Job {
 			MaxLine:     1 << 16,
 			Fields:      puzzle.Fields{ID: "key"},
 			Keep:        []string{"level"},
+			Frame:       puzzle.Frame{Name: true, End: "END"},
+			ColumnMajor: true,
 		},
 		Epoch: 3,
 		Totals: &Totals{

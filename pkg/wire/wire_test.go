@@ -251,6 +251,7 @@ func TestParseJobRefuses(t *testing.T) {
 		"half a size":           func(m *pb.Job) { m.Spec.Rows = 0 },
 		"size":                  func(m *pb.Job) { m.Spec.Rows, m.Spec.Cols = 17, 17 },
 		"search limit":          func(m *pb.Job) { m.Spec.SearchLimit = -1 },
+		"frame":                 func(m *pb.Job) { m.Spec.Frame = "picture" },
 		"fields":                func(m *pb.Job) { m.Spec.Fields = "level=x" },
 		"longest line":          func(m *pb.Job) { m.Spec.MaxLine = -1 },
 		"no part chunks":        func(m *pb.Job) { m.Spec.PartChunks = 0 },

@@ -927,10 +927,12 @@ type Spec struct {
 	Format        string                 `protobuf:"bytes,8,opt,name=format,proto3" json:"format,omitempty"`                               // corpus format, as asked for
 	Rows          uint32                 `protobuf:"varint,9,opt,name=rows,proto3" json:"rows,omitempty"`                                  // size of every board; rows and cols are 0 where the corpus shows it
 	Cols          uint32                 `protobuf:"varint,10,opt,name=cols,proto3" json:"cols,omitempty"`
-	Symbols       string                 `protobuf:"bytes,11,opt,name=symbols,proto3" json:"symbols,omitempty"`                 // such as b=1,w=0; empty where a corpus has none
-	MaxLine       int64                  `protobuf:"varint,12,opt,name=max_line,json=maxLine,proto3" json:"max_line,omitempty"` // bytes of the longest line that is read
-	Fields        string                 `protobuf:"bytes,13,opt,name=fields,proto3" json:"fields,omitempty"`                   // names in the corpus, such as board=grid,id=key; empty for the usual ones
-	Keep          []string               `protobuf:"bytes,14,rep,name=keep,proto3" json:"keep,omitempty"`                       // columns of the corpus that the results keep
+	Symbols       string                 `protobuf:"bytes,11,opt,name=symbols,proto3" json:"symbols,omitempty"`                             // such as b=1,w=0; empty where a corpus has none
+	MaxLine       int64                  `protobuf:"varint,12,opt,name=max_line,json=maxLine,proto3" json:"max_line,omitempty"`             // bytes of the longest line that is read
+	Fields        string                 `protobuf:"bytes,13,opt,name=fields,proto3" json:"fields,omitempty"`                               // names in the corpus, such as board=grid,id=key; empty for the usual ones
+	Keep          []string               `protobuf:"bytes,14,rep,name=keep,proto3" json:"keep,omitempty"`                                   // columns of the corpus that the results keep
+	Frame         string                 `protobuf:"bytes,15,opt,name=frame,proto3" json:"frame,omitempty"`                                 // around the boards, such as count or name,end=END; empty for nothing
+	ColumnMajor   bool                   `protobuf:"varint,16,opt,name=column_major,json=columnMajor,proto3" json:"column_major,omitempty"` // cells that are not in rows are column by column
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1061,6 +1063,20 @@ func (x *Spec) GetKeep() []string {
 		return x.Keep
 	}
 	return nil
+}
+
+func (x *Spec) GetFrame() string {
+	if x != nil {
+		return x.Frame
+	}
+	return ""
+}
+
+func (x *Spec) GetColumnMajor() bool {
+	if x != nil {
+		return x.ColumnMajor
+	}
+	return false
 }
 
 // Totals is what is known at the end of the corpus.
@@ -1523,7 +1539,7 @@ const file_flipmill_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.flipmill.v1.SpecR\x04spec\x12\x14\n" +
 	"\x05epoch\x18\x03 \x01(\rR\x05epoch\x12+\n" +
-	"\x06totals\x18\x04 \x01(\v2\x13.flipmill.v1.TotalsR\x06totals\"\xe9\x02\n" +
+	"\x06totals\x18\x04 \x01(\v2\x13.flipmill.v1.TotalsR\x06totals\"\xa2\x03\n" +
 	"\x04Spec\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x16\n" +
 	"\x06target\x18\x02 \x01(\tR\x06target\x12!\n" +
@@ -1540,7 +1556,9 @@ const file_flipmill_proto_rawDesc = "" +
 	"\asymbols\x18\v \x01(\tR\asymbols\x12\x19\n" +
 	"\bmax_line\x18\f \x01(\x03R\amaxLine\x12\x16\n" +
 	"\x06fields\x18\r \x01(\tR\x06fields\x12\x12\n" +
-	"\x04keep\x18\x0e \x03(\tR\x04keep\"\xc9\x01\n" +
+	"\x04keep\x18\x0e \x03(\tR\x04keep\x12\x14\n" +
+	"\x05frame\x18\x0f \x01(\tR\x05frame\x12!\n" +
+	"\fcolumn_major\x18\x10 \x01(\bR\vcolumnMajor\"\xc9\x01\n" +
 	"\x06Totals\x12\x18\n" +
 	"\arecords\x18\x01 \x01(\x03R\arecords\x12\x16\n" +
 	"\x06chunks\x18\x02 \x01(\x03R\x06chunks\x12#\n" +
