@@ -9,7 +9,7 @@ import (
 
 // Metrics counts what producers do. It is safe for concurrent use.
 type Metrics struct {
-	chunks, bytes, skipped, records, waited prometheus.Counter
+	chunks, bytes, skipped, passed, records, waited prometheus.Counter
 }
 
 // NewMetrics registers a producer's metrics; r may be nil. docs/metrics.md lists
@@ -23,6 +23,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		chunks:  counter("chunks_published_total", "Chunks handed to the broker."),
 		bytes:   counter("published_bytes_total", "Bytes of the chunks handed to the broker."),
 		skipped: counter("chunks_skipped_total", "Chunks that were compared with a committed part instead."),
+		passed:  counter("chunks_passed_total", "Chunks that were not handed to the broker because it had them already."),
 		records: counter("records_total", "Records read from the corpus and cut into chunks."),
 		waited:  counter("wait_seconds_total", "Time spent waiting: for the window to move, for room on the broker, or in a pause."),
 	}

@@ -1,7 +1,10 @@
 package producer
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,4 +68,46 @@ func TestCancelled(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A drive publishes what the broker lacks: neither the task that is queued, nor
+// the one in a worker's hands, nor the one that has a result, but the one that is
+// lost, and what was never handed over.
+func TestOnlyMissing(t *testing.T) {
+	conn, text := broker(t, queue.Limits{}), testCorpus(1, 5*chunkRecords)
+	first := drive(t, conn, open(t, text), testSpec(t)) // of which the window is one part of two chunks
+	first.ledger(2)
+	tasks := first.take(2)
+	ok(t, conn.PublishResult(testContext(t), tasks[0].ID, []byte("result"))) // and the other is lost
+	first.ledger(4, part(0, tasks...))
+	held, err := first.tasks.Next(testContext(t))
+	ok(t, err)
+	first.tasks.Close() // what else it has asked for is queued again
+	first.cancel()
+	if err := <-first.ended; !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+
+	again := drive(t, conn, open(t, text), testSpec(t))
+	again.ledger(2) // of which nothing is committed after all
+	lost := again.take(2)
+	ids := []string{lost[0].ID.String(), lost[1].ID.String()}
+	if left := 5 - held.ID.Chunk; !slices.Equal(ids, []string{"j/1/2", fmt.Sprintf("j/%d/1", left)}) {
+		t.Errorf("got the tasks %v, the first drive's task %d is held", ids, held.ID.Chunk)
+	}
+	again.ledger(5, part(0, tasks...), part(1, wireTasks(t, text)[2:4]...))
+	if id := again.take(1)[0].ID.String(); id != "j/4/2" {
+		t.Errorf("got the task %s", id)
+	}
+	ok(t, again.end())
+	ok(t, held.NakWithDelay(0))
+}
+
+// wireTasks returns the chunks of a corpus as tasks.
+func wireTasks(t testing.TB, text []byte) (tasks []*wire.Task) {
+	t.Helper()
+	for _, c := range split(testSpec(t), readAll(t, open(t, text))) {
+		tasks = append(tasks, &wire.Task{Chunk: *c})
+	}
+	return tasks
 }

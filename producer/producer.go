@@ -16,6 +16,9 @@
 //   - A chunk of a committed part is not published. Its digest, made again from
 //     the corpus, must be the committed one: a corpus that has changed is an
 //     error, never a mixture.
+//   - A chunk of which the broker has the task or the result when the drive begins
+//     is not published again. So to drive a job again after a loss publishes what
+//     is missing and no more.
 //   - A job is sealed with its totals only after all its chunks are stored.
 //   - While people want the job paused, nothing more is published: what is in
 //     the window is finished, and then the job rests.
@@ -30,6 +33,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/flipmill/flipmill/pkg/corpus"
 	"github.com/flipmill/flipmill/pkg/protocol"
@@ -52,6 +56,7 @@ type Options struct {
 	Spec      puzzle.Spec
 	Window    int                 // parts on their way at once
 	Lane      queue.Lane          // empty means queue.Normal
+	Origin    *wire.Origin        // where the corpus is, for others who could drive it; nil: nobody could
 	Published func(records int64) // told the number of records handed over so far; may be nil
 	Metrics   *Metrics            // nil means none
 	Log       *slog.Logger        // nil means no logs
@@ -98,22 +103,50 @@ func (p *producer) run(ctx context.Context, c *corpus.Corpus) error {
 	if err != nil {
 		return err
 	}
-	if p.epoch, err = p.conn.NextEpoch(ctx, id); err != nil {
+	if p.epoch, err = p.conn.NextEpoch(ctx, id, p.opts.Origin); err != nil {
 		return err
 	}
+	stored, err := p.conn.Stored(ctx, id)
+	if err != nil {
+		return err
+	}
+	p.window.Stored(stored)
 	ctx, stop := context.WithCancel(ctx)
 	p.news = make(chan *queue.Standing, 1)
-	heard := make(chan error, 1)
-	go func() {
-		heard <- p.listen(ctx)
-		stop()
-	}()
+	beside := make(chan error, 2)
+	for _, run := range []func(context.Context) error{p.listen, p.live} {
+		go func() {
+			beside <- run(ctx)
+			stop()
+		}()
+	}
 	err = p.drive(ctx, c)
 	stop()
-	if end := <-heard; err != nil && !errors.Is(end, context.Canceled) {
-		return end // and err says only that it was told to stop
+	for range cap(beside) {
+		if end := <-beside; err != nil && errors.Is(err, context.Canceled) && !errors.Is(end, context.Canceled) {
+			err = end // it was told to stop for that
+		}
 	}
 	return err
+}
+
+// beat is how often a producer says that it lives.
+const beat = 3 * time.Second
+
+// live says that somebody drives the job, until ctx ends.
+func (p *producer) live(ctx context.Context) error {
+	ticker := time.NewTicker(beat)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err := p.conn.TouchJob(ctx, p.opts.Job); err != nil {
+			return err
+		}
+	}
 }
 
 // listen hears what others say of the job, until ctx ends or the job does
@@ -201,16 +234,22 @@ func (p *producer) split(ctx context.Context, c *corpus.Corpus) error {
 	}
 }
 
-// handOver publishes the next chunk, or does without where its part is committed.
+// handOver publishes the next chunk, or does without where its part is committed
+// or the broker has it.
 func (p *producer) handOver(ctx context.Context, chunk *puzzle.Chunk) error {
 	step, err := p.next(ctx)
 	if err != nil {
 		return err
 	}
-	if step == protocol.Compare {
+	switch step {
+	case protocol.Compare:
 		p.opts.Metrics.skipped.Inc()
-	} else if err := p.publish(ctx, chunk); err != nil {
-		return err
+	case protocol.Pass:
+		p.opts.Metrics.passed.Inc()
+	default:
+		if err := p.publish(ctx, chunk); err != nil {
+			return err
+		}
 	}
 	if err := p.window.Add(chunk.Digest(), chunk.Records()); err != nil {
 		return err

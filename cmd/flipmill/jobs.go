@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"time"
 
@@ -25,6 +26,8 @@ type jobVerb struct {
 	c    *config.Config
 	conn *queue.Conn
 	out  io.Writer
+	err  io.Writer
+	log  *slog.Logger
 	id   string // empty for list
 }
 
@@ -38,15 +41,17 @@ func newJobVerb(cmd *cobra.Command, run func(context.Context, *jobVerb) error) *
 		if err != nil {
 			return err
 		}
-		v := &jobVerb{c: c, out: cmd.OutOrStdout()}
+		v := &jobVerb{
+			c: c, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(),
+			log: daemon.NewLogger(cmd.ErrOrStderr(), c.LogFormat, c.LogLevel),
+		}
 		if len(args) > 0 {
 			v.id = args[0]
 			if err := puzzle.CheckJob(v.id); err != nil {
 				return withCode(exitUsage, err)
 			}
 		}
-		log := daemon.NewLogger(cmd.ErrOrStderr(), c.LogFormat, c.LogLevel)
-		if v.conn, err = connect(cmd.Context(), c, cmd.Name(), log); err != nil {
+		if v.conn, err = connect(cmd.Context(), c, cmd.Name(), v.log); err != nil {
 			return err
 		}
 		defer v.conn.Close()

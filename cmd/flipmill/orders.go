@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,16 +15,6 @@ func newPause() *cobra.Command {
 		Long: `Makes the job's submit hand over nothing more until flipmill resume. Workers
 finish what is queued, which is at most --window parts. Other jobs go on.`,
 		Example: `  flipmill pause boards`,
-	})
-}
-
-func newResume() *cobra.Command {
-	return newOrder(wire.Proceed, &cobra.Command{
-		Use:   "resume JOB",
-		Short: "Let a paused job go on",
-		Long: `Takes back flipmill pause. A job whose submit was interrupted, or whose messages
-were lost, is finished by the same flipmill submit again: it needs the corpus.`,
-		Example: `  flipmill resume boards`,
 	})
 }
 
@@ -48,11 +37,6 @@ func newOrder(order wire.Order, cmd *cobra.Command) *cobra.Command {
 		if err := v.conn.PutOrder(ctx, v.id, order); err != nil {
 			return err
 		}
-		s, err := v.conn.Standing(ctx, v.id)
-		if err != nil {
-			return err
-		}
-		view := newView(s, time.Now())
-		return v.print(view, view.line()+"\n", false)
+		return v.tell(ctx)
 	})
 }

@@ -31,7 +31,9 @@ workers follow: no more than --window parts are on the server at once. It ends
 when the corpus is handed over; with --wait, when the dataset is complete.
 
 Whatever was interrupted or lost, the same command again finishes the job: parts
-that are committed are compared with the corpus, the others are handed over anew.`,
+that are committed are compared with the corpus, and of the others only those
+chunks are handed over that the server lacks. flipmill resume does the same, and
+knows the command.`,
 		Example: `  flipmill submit boards.txt --size 5x5 --nats-url nats://broker:4222 --wait
   zstdcat huge.txt.zst | flipmill submit - --size 8x8 --job huge`,
 		Args: wantArgs(1, math.MaxInt, "at least one CORPUS file, or - for standard input"),
@@ -45,14 +47,20 @@ that are committed are compared with the corpus, the others are handed over anew
 				return err
 			}
 			s := &submission{
-				c: c, job: jobOf(c, args), spec: spec, seen: newMonitor(0), stderr: cmd.ErrOrStderr(),
+				c: c, verb: "submit", job: jobOf(c, args), spec: spec, stderr: cmd.ErrOrStderr(),
 				log: daemon.NewLogger(cmd.ErrOrStderr(), c.LogFormat, c.LogLevel),
 			}
-			outcome, err := s.run(cmd.Context(), args, cmd.InOrStdin())
-			if err != nil {
+			if s.origin, err = originOf(c, s.job, args); err != nil {
 				return err
 			}
-			return outcome.print(cmd.OutOrStdout(), c.JSON)
+			if s.puzzles, err = corpus.Open(args, corpusOptions(spec), cmd.InOrStdin()); err != nil {
+				return err
+			}
+			defer s.puzzles.Close()
+			if err := s.run(cmd.Context()); err != nil {
+				return err
+			}
+			return s.outcome.print(cmd.OutOrStdout(), c.JSON)
 		},
 	}
 	config.Flags(cmd)
@@ -62,32 +70,32 @@ that are committed are compared with the corpus, the others are handed over anew
 // submission carries one job from its corpus to the queue.
 type submission struct {
 	c       *config.Config
+	verb    string // who does it
 	job     string
 	spec    puzzle.Spec
+	origin  *wire.Origin
 	puzzles *corpus.Corpus
+	stderr  io.Writer
+	log     *slog.Logger
+
 	conn    *queue.Conn
 	meter   meter
 	seen    *monitor
-	stderr  io.Writer
-	log     *slog.Logger
+	outcome *submitted // after a good end
 }
 
-func (s *submission) run(ctx context.Context, paths []string, stdin io.Reader) (*submitted, error) {
-	var err error
-	if s.puzzles, err = corpus.Open(paths, corpusOptions(s.spec), stdin); err != nil {
-		return nil, err
-	}
-	defer s.puzzles.Close()
+func (s *submission) run(ctx context.Context) (err error) {
+	s.seen = newMonitor(0)
 	s.meter.read = s.puzzles.Progress
 	drain, abort, stop := daemon.Context(ctx, s.c.StopTimeout)
 	defer stop()
-	if s.conn, err = connect(drain, s.c, "submit", s.log); err != nil {
-		return nil, err
+	if s.conn, err = connect(drain, s.c, s.verb, s.log); err != nil {
+		return err
 	}
 	defer s.conn.Close()
 	unwatch, err := s.seen.serve(s.c.HTTP, s.conn, s.log)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer unwatch()
 	ended := make(chan error, 1)
@@ -98,13 +106,14 @@ func (s *submission) run(ctx context.Context, paths []string, stdin io.Reader) (
 	}
 	switch {
 	case drain.Err() != nil:
-		return nil, fmt.Errorf("%w; the same command finishes the rest", stopped(drain))
+		return fmt.Errorf("%w; the same command finishes the rest", stopped(drain))
 	case errors.Is(err, producer.ErrJobFailed):
-		return nil, withCode(exitJobFailed, err)
+		return withCode(exitJobFailed, err)
 	case err != nil:
-		return nil, err
+		return err
 	}
-	return s.outcome(ctx)
+	s.outcome, err = s.look(ctx)
+	return err
 }
 
 // drive hands the corpus over and, if so asked, waits for the end.
@@ -118,7 +127,7 @@ func (s *submission) drive(ctx context.Context) error {
 	group.Go(func() error {
 		defer close(driven)
 		err := producer.Run(ctx, s.conn, s.puzzles, producer.Options{
-			Job: s.job, Spec: s.spec, Window: s.c.Window, Lane: queue.Lane(s.c.Lane), Published: s.meter.published.Store,
+			Job: s.job, Spec: s.spec, Origin: s.origin, Window: s.origin.Window, Lane: queue.Lane(s.origin.Lane), Published: s.meter.published.Store,
 			Metrics: producer.NewMetrics(s.seen.registry), Log: s.log,
 		})
 		if err == nil && !s.c.Wait {
@@ -208,7 +217,7 @@ type submitted struct {
 	Committed int64  `json:"committed"` // records that are in the dataset by now
 }
 
-func (s *submission) outcome(ctx context.Context) (*submitted, error) {
+func (s *submission) look(ctx context.Context) (*submitted, error) {
 	now, err := s.conn.Standing(ctx, s.job)
 	if err != nil {
 		return nil, err

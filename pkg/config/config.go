@@ -30,6 +30,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -194,6 +196,36 @@ func (c *Config) setting(key string) setting {
 		panic("BUG: config: no key " + key)
 	}
 	return s
+}
+
+// JobFlags returns the flags that say again what to solve, whatever said it, and
+// those of some other keys: what differs from the defaults, but for the job's name.
+func (c *Config) JobFlags(others ...string) (flags []string) {
+	job := jobKeys(new(Config))
+	for _, k := range Keys() {
+		said := slices.ContainsFunc(job, func(j Key) bool { return j.Name == k.Name && j.Name != "job" && j.Name != "preset" })
+		if said && slices.Contains(k.Verbs, "submit") || slices.Contains(others, k.Name) {
+			if text := c.Text(k.Name); text != k.Default {
+				flags = append(flags, "--"+k.Name+"="+text)
+			}
+		}
+	}
+	return flags
+}
+
+// Anchor makes the names of files that are read later, such as credentials,
+// independent of the current folder.
+func (c *Config) Anchor() error {
+	for _, name := range []*string{&c.Credentials, &c.TLSCA, &c.TLSCert, &c.TLSKey} {
+		if *name == "" {
+			continue
+		}
+		var err error
+		if *name, err = filepath.Abs(*name); err != nil {
+			return fmt.Errorf("find %s: %w", *name, err)
+		}
+	}
+	return nil
 }
 
 // Wrong returns the error that says that a key's value is wrong, for checks

@@ -232,6 +232,31 @@ func TestPresets(t *testing.T) {
 
 // TestMessages pins what people read: the place, the key, what was found, what
 // was expected, and everything that is wrong at once.
+// The flags of a job say all that was said of it, wherever that was.
+func TestJobFlags(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "f.yaml")
+	if err := os.WriteFile(file, []byte("preset: flip-game\nsize: 4x5\ncolumns: [board, min_moves]\nworkers: 3\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("FLIPMILL_SEARCH_LIMIT", "77")
+	said, err := load(t, "submit", "--config="+file, "--rule=king", "--max-line=1MiB", "--job=j", "--lane=low", "--window=3", "--wait")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := said.JobFlags("lane", "window")
+	t.Setenv("FLIPMILL_SEARCH_LIMIT", "")
+	again, err := load(t, "submit", flags...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(again.Spec, said.Spec) || again.Lane != "low" || again.Window != 3 || again.Job != "" || again.Wait {
+		t.Errorf("%v give %+v, want %+v", flags, again.Spec, said.Spec)
+	}
+	if nothing, err := load(t, "submit"); err != nil || nothing.JobFlags("lane", "window") != nil {
+		t.Errorf("defaults give flags (%v)", err)
+	}
+}
+
 func TestMessages(t *testing.T) {
 	write(t,
 		"workers: many",

@@ -11,7 +11,7 @@
 // Together they keep a job whole over a broker that delivers late, twice, in any
 // order, or not at all:
 //   - A chunk is published only while its part is inside the window, and not if
-//     its part is committed.
+//     its part is committed, or if the broker has it from an earlier drive.
 //   - A task is acknowledged only after its result is stored, and given up only
 //     with an answer.
 //   - A part's results are purged only after its files are durable. What a
@@ -35,6 +35,7 @@ const (
 
 	Publish // producer: publish the next chunk
 	Compare // producer: do not publish the next chunk, its part is committed
+	Pass    // producer: do not publish the next chunk, the broker has it
 
 	LookUp  // worker: read the job's record and the order to it
 	Solve   // worker: solve the chunk
@@ -58,7 +59,7 @@ const (
 // String returns the step's name.
 func (s Step) String() string {
 	names := [...]string{
-		"rest", "publish", "compare",
+		"rest", "publish", "compare", "pass",
 		"look up", "solve", "isolate", "give up", "refuse", "store", "ack", "drop", "return", "delay", "leave",
 		"commit", "finish", "tell", "purge", "purge job",
 	}

@@ -18,7 +18,8 @@ type Window struct {
 	partChunks int64
 	width      int64 // in parts
 
-	ledger *wire.Ledger // what was heard last; nil: nobody knows what is committed
+	stored map[int64]bool // chunks that the broker has from earlier drives
+	ledger *wire.Ledger   // what was heard last; nil: nobody knows what is committed
 	order  wire.Order
 
 	chunks  int64 // handed over
@@ -49,11 +50,16 @@ func Refusal(ledger *wire.Ledger, order wire.Order) string {
 	return ""
 }
 
+// Stored takes in which chunks the broker has from earlier drives. What is heard
+// of the ledger must be newer: a chunk that is not stored is then committed, or
+// missing.
+func (w *Window) Stored(chunks map[int64]bool) { w.stored = chunks }
+
 // Hear takes in where the job stands.
 func (w *Window) Hear(ledger *wire.Ledger, order wire.Order) { w.ledger, w.order = ledger, order }
 
-// Next returns what becomes of the next chunk: Publish, Compare, or Rest until
-// there is news.
+// Next returns what becomes of the next chunk: Publish, Compare, Pass, or Rest
+// until there is news.
 func (w *Window) Next() Step {
 	if w.ledger == nil {
 		return Rest
@@ -71,6 +77,8 @@ func (w *Window) Next() Step {
 	switch {
 	case w.committed != nil:
 		return Compare
+	case w.stored[w.chunks]:
+		return Pass
 	case w.Paused():
 		return Rest
 	}
@@ -90,7 +98,7 @@ func (w *Window) Paused() bool { return w.order == wire.Pause }
 // Chunk returns the numbers of the next chunk and of its part.
 func (w *Window) Chunk() (chunk, part int64) { return w.chunks, w.chunks / w.partChunks }
 
-// Add notes that the next chunk was published or compared, as Next said.
+// Add notes that the next chunk was published, compared or passed, as Next said.
 func (w *Window) Add(digest [sha256.Size]byte, records int) error {
 	w.digests = append(w.digests, digest)
 	w.chunks++

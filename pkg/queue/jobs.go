@@ -110,10 +110,14 @@ func (c *Conn) entry(ctx context.Context, id, suffix string) (entry jetstream.Ke
 	return entry, err
 }
 
-// NextEpoch counts a new drive of a job's corpus and returns its number.
-func (c *Conn) NextEpoch(ctx context.Context, id string) (uint32, error) {
+// NextEpoch counts a new drive of a job's corpus and returns its number. The
+// origin, unless it is nil, is that of the corpus from now on.
+func (c *Conn) NextEpoch(ctx context.Context, id string, origin *wire.Origin) (uint32, error) {
 	job, err := c.change(ctx, id, func(job *wire.Job) error {
 		job.Epoch++
+		if origin != nil {
+			job.Origin = origin
+		}
 		return nil
 	})
 	if err != nil {
@@ -122,11 +126,22 @@ func (c *Conn) NextEpoch(ctx context.Context, id string) (uint32, error) {
 	return job.Epoch, nil
 }
 
+// TouchJob writes the record of a job again as it is, so that its time tells that
+// somebody drives the job.
+func (c *Conn) TouchJob(ctx context.Context, id string) error {
+	if _, err := c.change(ctx, id, func(*wire.Job) error { return nil }); err != nil {
+		return fmt.Errorf("touch job %s: %w", id, err)
+	}
+	return nil
+}
+
 // SealJob adds the totals to the record of a job. Totals are final: to seal
 // with the same again is harmless, with others it is ErrConflict.
 func (c *Conn) SealJob(ctx context.Context, id string, totals *wire.Totals) error {
 	_, err := c.change(ctx, id, func(job *wire.Job) error {
-		if job.Totals != nil && !sameJob(job, &wire.Job{ID: job.ID, Spec: job.Spec, Epoch: job.Epoch, Totals: totals}) {
+		sealed := *job
+		sealed.Totals = totals
+		if job.Totals != nil && !sameJob(job, &sealed) {
 			return fmt.Errorf("%w: its corpus had %d records in %d chunks, now %d in %d, or other content",
 				ErrConflict, job.Totals.Records, job.Totals.Chunks, totals.Records, totals.Chunks)
 		}

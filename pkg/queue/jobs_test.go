@@ -23,7 +23,7 @@ func TestCreateJob(t *testing.T) {
 	wantError(t, err, ErrNotFound)
 	_, err = c.CreateJob(ctx, newJob(t, "j"))
 	ok(t, err)
-	epoch, err := c.NextEpoch(ctx, "j")
+	epoch, err := c.NextEpoch(ctx, "j", nil)
 	ok(t, err)
 	there, err := c.CreateJob(ctx, newJob(t, "j"))
 	ok(t, err)
@@ -71,7 +71,7 @@ func TestConcurrentChanges(t *testing.T) {
 	for range 4 {
 		running.Go(func() {
 			for range 5 {
-				epoch, err := c.NextEpoch(ctx, "j")
+				epoch, err := c.NextEpoch(ctx, "j", nil)
 				if err != nil {
 					t.Error(err)
 				}
@@ -109,7 +109,7 @@ func TestWatchJobs(t *testing.T) {
 			ok(t, err)
 			continue
 		case 2:
-			_, err := c.NextEpoch(ctx, "new")
+			_, err := c.NextEpoch(ctx, "new", nil)
 			ok(t, err)
 			continue
 		}

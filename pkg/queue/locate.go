@@ -128,3 +128,41 @@ func (c *Conn) subjects(ctx context.Context, stream jetstream.Stream, pattern st
 	})
 	return subjects, err
 }
+
+// Stored returns the chunks of a job of which the broker has the task or the
+// result. It is Locate for those who need no more, at the cost of two requests.
+func (c *Conn) Stored(ctx context.Context, job string) (map[int64]bool, error) {
+	stored := map[int64]bool{}
+	err := puzzle.CheckJob(job)
+	if err == nil {
+		err = c.list(ctx, tasksStream, fmt.Sprintf("%s.*.%s.*", taskPrefix, job), func(subject string) {
+			if _, id, err := parseTaskSubject(subject); err == nil {
+				stored[id.Chunk] = true
+			}
+		})
+	}
+	if err == nil { // after the tasks: a chunk goes from there to here
+		err = c.list(ctx, resultsStream, fmt.Sprintf("%s.*.%s.*.*", resultPrefix, job), func(subject string) {
+			if id, err := parseResultSubject(subject); err == nil {
+				stored[id.Chunk] = true
+			}
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the chunks of job %s: %w", job, err)
+	}
+	return stored, nil
+}
+
+// list calls each with the subjects in a stream that match a pattern.
+func (c *Conn) list(ctx context.Context, stream, pattern string, each func(subject string)) error {
+	s, err := c.stream(ctx, stream)
+	if err != nil {
+		return err
+	}
+	subjects, err := c.subjects(ctx, s, pattern)
+	for subject := range subjects {
+		each(subject)
+	}
+	return err
+}

@@ -90,6 +90,8 @@ func (r Role) grants() []grant {
 			grant{api + "STREAM.UPDATE." + bucketStream, ""},
 			grant{api + "CONSUMER.CREATE." + tasksStream + ".>", ""},
 			grant{keyPrefix + "*" + controlSuffix, "give orders to jobs"},
+			grant{keyPrefix + "*", "drive a job again"},
+			grant{taskPrefix + ".*.*.*", ""},
 			grant{api + "STREAM.PURGE." + tasksStream, "remove the tasks of a cancelled job"})
 	}
 	return look()

@@ -158,7 +158,7 @@ func prepareJob(t *testing.T, conns map[Role]*Conn) {
 	ctx := testContext(t)
 	_, err := conns[Producer].CreateJob(ctx, newJob(t, "j"))
 	ok(t, err)
-	epoch, err := conns[Producer].NextEpoch(ctx, "j")
+	epoch, err := conns[Producer].NextEpoch(ctx, "j", nil)
 	ok(t, err)
 	ok(t, conns[Aggregator].PutLedger(ctx, "j", &wire.Ledger{State: wire.Open}))
 	ok(t, conns[Aggregator].PurgeTasks(ctx, "j"))
@@ -188,6 +188,13 @@ func lookingDeeds() []deed {
 		{"watch the jobs", Roles(), func(ctx context.Context, c *Conn) error { return first(c.WatchJobs(ctx)) }},
 		{"watch a ledger", Roles(), func(ctx context.Context, c *Conn) error { return first(c.WatchLedger(ctx, "j")) }},
 		{"watch a job", Roles(), func(ctx context.Context, c *Conn) error { return first(c.WatchStanding(ctx, "j")) }},
+		{"list the chunks of a job", Roles(), func(ctx context.Context, c *Conn) error {
+			chunks, err := c.Stored(ctx, "j")
+			if err == nil && len(chunks) == 0 {
+				return errors.New("nothing is found")
+			}
+			return err
+		}},
 		{"find the chunks of a job", []Role{Observer}, func(ctx context.Context, c *Conn) error {
 			places, err := c.Locate(ctx, "j")
 			if err == nil && len(places) == 0 {
@@ -202,12 +209,12 @@ func workingDeeds(t *testing.T) []deed {
 	one := wire.ID{Job: "j", Chunk: 1, Epoch: 1}
 	return []deed{
 		{"set up", []Role{Operator}, func(ctx context.Context, c *Conn) error { return c.Setup(ctx, Limits{}) }},
-		{"create a job", []Role{Producer}, func(ctx context.Context, c *Conn) error {
+		{"create a job", []Role{Producer, Operator}, func(ctx context.Context, c *Conn) error {
 			_, err := c.CreateJob(ctx, newJob(t, "k"))
 			return err
 		}},
-		{"begin a drive", []Role{Producer}, func(ctx context.Context, c *Conn) error { _, err := c.NextEpoch(ctx, "j"); return err }},
-		{"publish a task", []Role{Producer}, func(ctx context.Context, c *Conn) error {
+		{"begin a drive", []Role{Producer, Operator}, func(ctx context.Context, c *Conn) error { _, err := c.NextEpoch(ctx, "j", nil); return err }},
+		{"publish a task", []Role{Producer, Operator}, func(ctx context.Context, c *Conn) error {
 			p := c.Publisher(Normal, 1<<20)
 			return errors.Join(p.Publish(ctx, one, []byte("task")), p.Flush(ctx))
 		}},
@@ -248,7 +255,7 @@ func workingDeeds(t *testing.T) []deed {
 		{"purge all tasks of a job", []Role{Aggregator, Operator}, func(ctx context.Context, c *Conn) error { return c.PurgeTasks(ctx, "j") }},
 		{"pause a job", []Role{Operator}, func(ctx context.Context, c *Conn) error { return c.PutOrder(ctx, "j", wire.Pause) }},
 		{"go on with a job", []Role{Operator}, func(ctx context.Context, c *Conn) error { return c.PutOrder(ctx, "j", wire.Proceed) }},
-		{"seal a job", []Role{Producer}, func(ctx context.Context, c *Conn) error { return c.SealJob(ctx, "j", &wire.Totals{Format: "lines"}) }},
+		{"seal a job", []Role{Producer, Operator}, func(ctx context.Context, c *Conn) error { return c.SealJob(ctx, "j", &wire.Totals{Format: "lines"}) }},
 	}
 }
 

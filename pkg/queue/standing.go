@@ -28,6 +28,7 @@ const (
 // Standing is what the broker knows of a job: its records together.
 type Standing struct {
 	Job    *wire.Job
+	Driven time.Time    // when the job's record was written, by the broker's clock: not long ago while somebody drives it
 	Ledger *wire.Ledger // nil before an aggregator has taken the job up
 	Heard  time.Time    // when the ledger was written, by the broker's clock; zero before
 	Order  wire.Order   // what people want
@@ -58,6 +59,7 @@ func (s *Standing) add(key string, data []byte, written time.Time) (err error) {
 	switch id, kind, _ := strings.Cut(key, "."); "." + kind {
 	case ".":
 		s.Job, err = parseJob(id, data)
+		s.Driven = written
 	case ledgerSuffix:
 		s.Ledger, err = wire.ParseLedger(data)
 		s.Heard = written

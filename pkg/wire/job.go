@@ -22,6 +22,17 @@ type Job struct {
 	Epoch uint32
 
 	Totals *Totals // nil until the end of the corpus, fixed afterwards
+	Origin *Origin // of the latest drive; nil where nobody else could drive the job
+}
+
+// Origin is where a job's corpus is and how it was handed over.
+type Origin struct {
+	Host      string
+	Directory string   // absolute; what Paths start from
+	Paths     []string // as given; - is standard input
+	Flags     []string // of flipmill submit, for people
+	Lane      string
+	Window    int // parts, at least 1
 }
 
 // Totals is what is known at the end of a corpus.
@@ -53,6 +64,9 @@ func AppendJob(dst []byte, j *Job) ([]byte, error) {
 	if j.Totals != nil {
 		m.Totals = fromTotals(j.Totals)
 	}
+	if j.Origin != nil {
+		m.Origin = fromOrigin(j.Origin)
+	}
 	dst, err := appendMessage(dst, m)
 	if err != nil {
 		return nil, fmt.Errorf("encode job %s: %w", j.ID, err)
@@ -81,6 +95,12 @@ func ParseJob(data []byte) (*Job, error) {
 		if err := toTotals(j.Totals, m.Totals); err != nil {
 			return nil, fmt.Errorf("decode job %s: totals: %w", j.ID, err)
 		}
+	}
+	if m.Origin != nil {
+		if m.Origin.Window < 1 {
+			return nil, fmt.Errorf("decode job %s: origin: a window of %d parts, want at least 1", j.ID, m.Origin.Window)
+		}
+		j.Origin = toOrigin(m.Origin)
 	}
 	return j, nil
 }
@@ -191,4 +211,26 @@ func toTotals(t *Totals, m *pb.Totals) (err error) {
 		t.Sources = append(t.Sources, Source{Name: string(s.Name), Bytes: s.Bytes, SHA256: digest})
 	}
 	return nil
+}
+
+func fromOrigin(o *Origin) *pb.Origin {
+	m := &pb.Origin{
+		Host: validText(o.Host), Directory: []byte(o.Directory), Flags: make([]string, len(o.Flags)),
+		Lane: o.Lane, Window: int64(o.Window),
+	}
+	for _, path := range o.Paths {
+		m.Paths = append(m.Paths, []byte(path))
+	}
+	for i, flag := range o.Flags {
+		m.Flags[i] = validText(flag)
+	}
+	return m
+}
+
+func toOrigin(m *pb.Origin) *Origin {
+	o := &Origin{Host: m.Host, Directory: string(m.Directory), Flags: m.Flags, Lane: m.Lane, Window: int(m.Window)}
+	for _, path := range m.Paths {
+		o.Paths = append(o.Paths, string(path))
+	}
+	return o
 }

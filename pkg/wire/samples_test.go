@@ -61,6 +61,10 @@ func testJob() *Job {
 			Sources:      []Source{{Name: "caf\xe9.txt", Bytes: 99, SHA256: [32]byte{3}}},
 			PartsSHA256:  [32]byte{4},
 		},
+		Origin: &Origin{
+			Host: "mill-3", Directory: "/srv/caf\xe9", Paths: []string{"a.txt", "-", "caf\xe9.txt"},
+			Flags: []string{"--size=5x6"}, Lane: "low", Window: 2,
+		},
 	}
 }
 

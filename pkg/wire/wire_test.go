@@ -260,6 +260,7 @@ func TestParseJobRefuses(t *testing.T) {
 		"corpus digest":         func(m *pb.Job) { m.Totals.CorpusSha256 = nil },
 		"parts digest":          func(m *pb.Job) { m.Totals.PartsSha256 = m.Totals.PartsSha256[1:] },
 		"source digest":         func(m *pb.Job) { m.Totals.Sources[0].Sha256 = []byte{1} },
+		"no window":             func(m *pb.Job) { m.Origin.Window = 0 },
 		"source of minus bytes": func(m *pb.Job) { m.Totals.Sources[0].Bytes = -1 },
 	})
 }

@@ -842,8 +842,9 @@ func (x *Failure) GetMessage() string {
 }
 
 // Job is the record of a job. Bucket FLIPMILL_JOBS, key <job>. The producer
-// writes it: without totals when the job begins, with totals at the end of the
-// corpus, which never change afterwards.
+// writes it: without totals when the job begins, again every few seconds while it
+// drives the corpus, so that the record's time tells that it lives, and with
+// totals at the end of the corpus, which never change afterwards.
 type Job struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`     // [a-z][a-z0-9-]{0,62}
@@ -852,6 +853,7 @@ type Job struct {
 	// that the broker does not take a re-sent chunk for a copy of a lost one.
 	Epoch         uint32  `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Totals        *Totals `protobuf:"bytes,4,opt,name=totals,proto3" json:"totals,omitempty"` // absent until the end of the corpus
+	Origin        *Origin `protobuf:"bytes,5,opt,name=origin,proto3" json:"origin,omitempty"` // of the latest drive; absent where nobody else could drive the job
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -914,6 +916,99 @@ func (x *Job) GetTotals() *Totals {
 	return nil
 }
 
+func (x *Job) GetOrigin() *Origin {
+	if x != nil {
+		return x.Origin
+	}
+	return nil
+}
+
+// Origin is where a job's corpus is and how it was handed over, so that others
+// can do that again.
+type Origin struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`           // name of the machine
+	Directory     []byte                 `protobuf:"bytes,2,opt,name=directory,proto3" json:"directory,omitempty"` // absolute; what paths start from
+	Paths         [][]byte               `protobuf:"bytes,3,rep,name=paths,proto3" json:"paths,omitempty"`         // as given; - is standard input
+	Flags         []string               `protobuf:"bytes,4,rep,name=flags,proto3" json:"flags,omitempty"`         // of flipmill submit, for people: they say what spec says, and the rest
+	Lane          string                 `protobuf:"bytes,5,opt,name=lane,proto3" json:"lane,omitempty"`           // as in a task's subject
+	Window        int64                  `protobuf:"varint,6,opt,name=window,proto3" json:"window,omitempty"`      // parts under way at once, at least 1
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Origin) Reset() {
+	*x = Origin{}
+	mi := &file_flipmill_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Origin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Origin) ProtoMessage() {}
+
+func (x *Origin) ProtoReflect() protoreflect.Message {
+	mi := &file_flipmill_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Origin.ProtoReflect.Descriptor instead.
+func (*Origin) Descriptor() ([]byte, []int) {
+	return file_flipmill_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Origin) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *Origin) GetDirectory() []byte {
+	if x != nil {
+		return x.Directory
+	}
+	return nil
+}
+
+func (x *Origin) GetPaths() [][]byte {
+	if x != nil {
+		return x.Paths
+	}
+	return nil
+}
+
+func (x *Origin) GetFlags() []string {
+	if x != nil {
+		return x.Flags
+	}
+	return nil
+}
+
+func (x *Origin) GetLane() string {
+	if x != nil {
+		return x.Lane
+	}
+	return ""
+}
+
+func (x *Origin) GetWindow() int64 {
+	if x != nil {
+		return x.Window
+	}
+	return 0
+}
+
 // Spec is what a job asks for: with the corpus, all that its dataset depends on.
 type Spec struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -939,7 +1034,7 @@ type Spec struct {
 
 func (x *Spec) Reset() {
 	*x = Spec{}
-	mi := &file_flipmill_proto_msgTypes[10]
+	mi := &file_flipmill_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -951,7 +1046,7 @@ func (x *Spec) String() string {
 func (*Spec) ProtoMessage() {}
 
 func (x *Spec) ProtoReflect() protoreflect.Message {
-	mi := &file_flipmill_proto_msgTypes[10]
+	mi := &file_flipmill_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -964,7 +1059,7 @@ func (x *Spec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Spec.ProtoReflect.Descriptor instead.
 func (*Spec) Descriptor() ([]byte, []int) {
-	return file_flipmill_proto_rawDescGZIP(), []int{10}
+	return file_flipmill_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Spec) GetRule() string {
@@ -1094,7 +1189,7 @@ type Totals struct {
 
 func (x *Totals) Reset() {
 	*x = Totals{}
-	mi := &file_flipmill_proto_msgTypes[11]
+	mi := &file_flipmill_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1106,7 +1201,7 @@ func (x *Totals) String() string {
 func (*Totals) ProtoMessage() {}
 
 func (x *Totals) ProtoReflect() protoreflect.Message {
-	mi := &file_flipmill_proto_msgTypes[11]
+	mi := &file_flipmill_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1119,7 +1214,7 @@ func (x *Totals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Totals.ProtoReflect.Descriptor instead.
 func (*Totals) Descriptor() ([]byte, []int) {
-	return file_flipmill_proto_rawDescGZIP(), []int{11}
+	return file_flipmill_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Totals) GetRecords() int64 {
@@ -1176,7 +1271,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_flipmill_proto_msgTypes[12]
+	mi := &file_flipmill_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1188,7 +1283,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_flipmill_proto_msgTypes[12]
+	mi := &file_flipmill_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1201,7 +1296,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_flipmill_proto_rawDescGZIP(), []int{12}
+	return file_flipmill_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Source) GetName() []byte {
@@ -1245,7 +1340,7 @@ type Ledger struct {
 
 func (x *Ledger) Reset() {
 	*x = Ledger{}
-	mi := &file_flipmill_proto_msgTypes[13]
+	mi := &file_flipmill_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1257,7 +1352,7 @@ func (x *Ledger) String() string {
 func (*Ledger) ProtoMessage() {}
 
 func (x *Ledger) ProtoReflect() protoreflect.Message {
-	mi := &file_flipmill_proto_msgTypes[13]
+	mi := &file_flipmill_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1270,7 +1365,7 @@ func (x *Ledger) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ledger.ProtoReflect.Descriptor instead.
 func (*Ledger) Descriptor() ([]byte, []int) {
-	return file_flipmill_proto_rawDescGZIP(), []int{13}
+	return file_flipmill_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Ledger) GetState() State {
@@ -1326,7 +1421,7 @@ type Count struct {
 
 func (x *Count) Reset() {
 	*x = Count{}
-	mi := &file_flipmill_proto_msgTypes[14]
+	mi := &file_flipmill_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1338,7 +1433,7 @@ func (x *Count) String() string {
 func (*Count) ProtoMessage() {}
 
 func (x *Count) ProtoReflect() protoreflect.Message {
-	mi := &file_flipmill_proto_msgTypes[14]
+	mi := &file_flipmill_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1351,7 +1446,7 @@ func (x *Count) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Count.ProtoReflect.Descriptor instead.
 func (*Count) Descriptor() ([]byte, []int) {
-	return file_flipmill_proto_rawDescGZIP(), []int{14}
+	return file_flipmill_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Count) GetChunks() int64 {
@@ -1380,7 +1475,7 @@ type Control struct {
 
 func (x *Control) Reset() {
 	*x = Control{}
-	mi := &file_flipmill_proto_msgTypes[15]
+	mi := &file_flipmill_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1392,7 +1487,7 @@ func (x *Control) String() string {
 func (*Control) ProtoMessage() {}
 
 func (x *Control) ProtoReflect() protoreflect.Message {
-	mi := &file_flipmill_proto_msgTypes[15]
+	mi := &file_flipmill_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1405,7 +1500,7 @@ func (x *Control) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Control.ProtoReflect.Descriptor instead.
 func (*Control) Descriptor() ([]byte, []int) {
-	return file_flipmill_proto_rawDescGZIP(), []int{15}
+	return file_flipmill_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Control) GetOrder() Order {
@@ -1429,7 +1524,7 @@ type Trouble struct {
 
 func (x *Trouble) Reset() {
 	*x = Trouble{}
-	mi := &file_flipmill_proto_msgTypes[16]
+	mi := &file_flipmill_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1441,7 +1536,7 @@ func (x *Trouble) String() string {
 func (*Trouble) ProtoMessage() {}
 
 func (x *Trouble) ProtoReflect() protoreflect.Message {
-	mi := &file_flipmill_proto_msgTypes[16]
+	mi := &file_flipmill_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1454,7 +1549,7 @@ func (x *Trouble) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trouble.ProtoReflect.Descriptor instead.
 func (*Trouble) Descriptor() ([]byte, []int) {
-	return file_flipmill_proto_rawDescGZIP(), []int{16}
+	return file_flipmill_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Trouble) GetChunk() int64 {
@@ -1534,12 +1629,20 @@ const file_flipmill_proto_rawDesc = "" +
 	"\x0erejects_sha256\x18\b \x01(\fR\rrejectsSha256\x12\x14\n" +
 	"\x05tally\x18\t \x01(\fR\x05tally\")\n" +
 	"\aFailure\x12\x18\n" +
-	"\amessage\x18\x01 \x01(\tR\amessageJ\x04\b\x02\x10\x03\"\x7f\n" +
+	"\amessage\x18\x01 \x01(\tR\amessageJ\x04\b\x02\x10\x03\"\xac\x01\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.flipmill.v1.SpecR\x04spec\x12\x14\n" +
 	"\x05epoch\x18\x03 \x01(\rR\x05epoch\x12+\n" +
-	"\x06totals\x18\x04 \x01(\v2\x13.flipmill.v1.TotalsR\x06totals\"\xa2\x03\n" +
+	"\x06totals\x18\x04 \x01(\v2\x13.flipmill.v1.TotalsR\x06totals\x12+\n" +
+	"\x06origin\x18\x05 \x01(\v2\x13.flipmill.v1.OriginR\x06origin\"\x92\x01\n" +
+	"\x06Origin\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\tR\x04host\x12\x1c\n" +
+	"\tdirectory\x18\x02 \x01(\fR\tdirectory\x12\x14\n" +
+	"\x05paths\x18\x03 \x03(\fR\x05paths\x12\x14\n" +
+	"\x05flags\x18\x04 \x03(\tR\x05flags\x12\x12\n" +
+	"\x04lane\x18\x05 \x01(\tR\x04lane\x12\x16\n" +
+	"\x06window\x18\x06 \x01(\x03R\x06window\"\xa2\x03\n" +
 	"\x04Spec\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x16\n" +
 	"\x06target\x18\x02 \x01(\tR\x06target\x12!\n" +
@@ -1614,7 +1717,7 @@ func file_flipmill_proto_rawDescGZIP() []byte {
 }
 
 var file_flipmill_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_flipmill_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_flipmill_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_flipmill_proto_goTypes = []any{
 	(State)(0),      // 0: flipmill.v1.State
 	(Order)(0),      // 1: flipmill.v1.Order
@@ -1628,13 +1731,14 @@ var file_flipmill_proto_goTypes = []any{
 	(*Solved)(nil),  // 9: flipmill.v1.Solved
 	(*Failure)(nil), // 10: flipmill.v1.Failure
 	(*Job)(nil),     // 11: flipmill.v1.Job
-	(*Spec)(nil),    // 12: flipmill.v1.Spec
-	(*Totals)(nil),  // 13: flipmill.v1.Totals
-	(*Source)(nil),  // 14: flipmill.v1.Source
-	(*Ledger)(nil),  // 15: flipmill.v1.Ledger
-	(*Count)(nil),   // 16: flipmill.v1.Count
-	(*Control)(nil), // 17: flipmill.v1.Control
-	(*Trouble)(nil), // 18: flipmill.v1.Trouble
+	(*Origin)(nil),  // 12: flipmill.v1.Origin
+	(*Spec)(nil),    // 13: flipmill.v1.Spec
+	(*Totals)(nil),  // 14: flipmill.v1.Totals
+	(*Source)(nil),  // 15: flipmill.v1.Source
+	(*Ledger)(nil),  // 16: flipmill.v1.Ledger
+	(*Count)(nil),   // 17: flipmill.v1.Count
+	(*Control)(nil), // 18: flipmill.v1.Control
+	(*Trouble)(nil), // 19: flipmill.v1.Trouble
 }
 var file_flipmill_proto_depIdxs = []int32{
 	3,  // 0: flipmill.v1.Task.content:type_name -> flipmill.v1.Chunk
@@ -1644,18 +1748,19 @@ var file_flipmill_proto_depIdxs = []int32{
 	4,  // 4: flipmill.v1.Chunk.labels:type_name -> flipmill.v1.Labels
 	9,  // 5: flipmill.v1.Result.solved:type_name -> flipmill.v1.Solved
 	10, // 6: flipmill.v1.Result.failure:type_name -> flipmill.v1.Failure
-	12, // 7: flipmill.v1.Job.spec:type_name -> flipmill.v1.Spec
-	13, // 8: flipmill.v1.Job.totals:type_name -> flipmill.v1.Totals
-	14, // 9: flipmill.v1.Totals.sources:type_name -> flipmill.v1.Source
-	0,  // 10: flipmill.v1.Ledger.state:type_name -> flipmill.v1.State
-	16, // 11: flipmill.v1.Ledger.received:type_name -> flipmill.v1.Count
-	16, // 12: flipmill.v1.Ledger.committed:type_name -> flipmill.v1.Count
-	1,  // 13: flipmill.v1.Control.order:type_name -> flipmill.v1.Order
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	13, // 7: flipmill.v1.Job.spec:type_name -> flipmill.v1.Spec
+	14, // 8: flipmill.v1.Job.totals:type_name -> flipmill.v1.Totals
+	12, // 9: flipmill.v1.Job.origin:type_name -> flipmill.v1.Origin
+	15, // 10: flipmill.v1.Totals.sources:type_name -> flipmill.v1.Source
+	0,  // 11: flipmill.v1.Ledger.state:type_name -> flipmill.v1.State
+	17, // 12: flipmill.v1.Ledger.received:type_name -> flipmill.v1.Count
+	17, // 13: flipmill.v1.Ledger.committed:type_name -> flipmill.v1.Count
+	1,  // 14: flipmill.v1.Control.order:type_name -> flipmill.v1.Order
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_flipmill_proto_init() }
@@ -1673,7 +1778,7 @@ func file_flipmill_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_flipmill_proto_rawDesc), len(file_flipmill_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

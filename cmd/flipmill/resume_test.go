@@ -1,0 +1,168 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/flipmill/flipmill/pkg/queue"
+	"github.com/flipmill/flipmill/pkg/wire"
+)
+
+// jetStream is what an operator can do at the broker.
+func (c *cluster) jetStream() jetstream.JetStream {
+	c.t.Helper()
+	nc, err := nats.Connect(c.url)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return js
+}
+
+// stored returns how many messages a stream has ever stored.
+func stored(t *testing.T, js jetstream.JetStream, name string) uint64 {
+	t.Helper()
+	stream, err := js.Stream(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream.CachedInfo().State.LastSeq
+}
+
+// remove removes the message of one subject.
+func remove(t *testing.T, js jetstream.JetStream, name, subject string) {
+	t.Helper()
+	stream, err := js.Stream(t.Context(), name)
+	if err == nil {
+		err = stream.Purge(t.Context(), jetstream.WithPurgeSubject(subject))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestResumeAfterLoss: whatever of a job an operator removes from the server, its
+// resume hands over the chunks that are missing, and no other.
+func TestResumeAfterLoss(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil)
+	want := calm(t, c.dir)
+	c.run("setup", "--ack-wait", "1s")
+	aggregator := c.start("aggregator", "-o", "far")
+	c.run("submit", append(smallJob, "--window", "6")...) // all of it, and nobody solves
+	js := c.jetStream()
+	repaired := func(chunks uint64, before uint64) {
+		t.Helper()
+		if v := ask[view](c, exitOK, "resume", "boards"); v.State != "open" {
+			t.Errorf("after resume: %+v", v)
+		}
+		if got := stored(t, js, "FLIPMILL_TASKS") - before; got != chunks {
+			t.Errorf("resume hands over %d chunks, want %d", got, chunks)
+		}
+	}
+
+	repaired(0, stored(t, js, "FLIPMILL_TASKS")) // nothing is missing
+	for _, chunk := range []int{0, 5, 11} {
+		remove(t, js, "FLIPMILL_TASKS", fmt.Sprintf("flipmill.task.normal.boards.%d", chunk))
+	}
+	if e := ask[*explanation](c, exitOK, "why", "boards"); e.where(missing) != 3 || e.where(queue.Queued) != 9 {
+		t.Errorf("after the loss of tasks: %+v", e.Places)
+	}
+	repaired(3, stored(t, js, "FLIPMILL_TASKS"))
+
+	aggregator.kill()
+	worker := c.start("worker", "--workers", "2")
+	c.until("solved", func(e *explanation) bool { return e.where(queue.Solved) == 12 })
+	worker.signal(syscall.SIGTERM)
+	worker.succeed()
+	for _, chunk := range []int{1, 5, 10} {
+		remove(t, js, "FLIPMILL_RESULTS", fmt.Sprintf("flipmill.result.*.boards.%d.%d", chunk/2, chunk))
+	}
+	repaired(3, stored(t, js, "FLIPMILL_TASKS"))
+
+	aggregator = c.start("aggregator", "-o", "far")
+	aggregator.await("part committed", 3) // those that have lost nothing
+	for _, name := range []string{"FLIPMILL_TASKS", "FLIPMILL_RESULTS"} {
+		if err := js.DeleteStream(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	repaired(6, 0)
+	c.start("worker", "--workers", "2")
+	if v := ask[view](c, exitOK, "resume", "boards", "--wait"); v.State != "done" {
+		t.Errorf("after resume --wait: %+v", v)
+	}
+	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
+}
+
+// TestResumeWithoutSubmit: resume leaves a job alone while somebody drives it, and
+// else drives it, if it can read the corpus. If not, it prints the command that
+// does.
+func TestResumeWithoutSubmit(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil)
+	want := calm(t, c.dir)
+	c.run("setup")
+	c.start("aggregator", "-o", "far")
+	submit := c.start("submit", append(smallJob, "--window", "1")...)
+	c.until("handed over a part", func(e *explanation) bool { return e.where(queue.Queued) == 2 })
+	js := c.jetStream()
+	before := stored(t, js, "FLIPMILL_TASKS")
+	if v := ask[view](c, exitOK, "resume", "boards"); v.Drives != 1 || v.State != "open" || stored(t, js, "FLIPMILL_TASKS") != before {
+		t.Errorf("resume beside a submit: %+v", v)
+	}
+	submit.kill()
+
+	corpus, away := filepath.Join(c.dir, "boards.txt"), filepath.Join(c.dir, "away.txt")
+	if err := os.Rename(corpus, away); err != nil {
+		t.Fatal(err)
+	}
+	p := c.start("resume", "boards")
+	if code := p.exit(); code != int(exitError) {
+		t.Errorf("resume without a corpus ends with %d:\n%s", code, p.log())
+	}
+	lines := strings.Split(strings.TrimSpace(p.log()), "\n")
+	command := strings.TrimSpace(lines[len(lines)-1])
+	if host, _ := os.Hostname(); !strings.HasPrefix(command, "cd ") || !strings.Contains(p.log(), "as on "+host) {
+		t.Fatalf("resume says\n%s", p.log())
+	}
+	if err := os.Rename(away, corpus); err != nil {
+		t.Fatal(err)
+	}
+	c.start("worker", "--workers", "2")
+	shell := exec.Command("sh", "-c", command)
+	shell.Env = append(os.Environ(), "NATS_URL="+c.url)
+	if out, err := shell.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+	if v := ask[view](c, exitOK, "wait", "boards"); v.Drives != 2 {
+		t.Errorf("at the end: %+v", v)
+	}
+	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
+	c.exits(exitError, "has ended", "resume", "boards")
+}
+
+// A command that is to be run elsewhere says all that the first one said, to any
+// shell.
+func TestElsewhere(t *testing.T) {
+	job := &wire.Job{ID: "it", Origin: &wire.Origin{
+		Host: "mill-3", Directory: "/srv/it's here", Paths: []string{"a b.txt", "-c.txt"}, Flags: []string{"--job=it", "--symbols=#=1,.=0"},
+	}}
+	want := "the corpus of job it cannot be read here: gone; where it can be, as on mill-3, run\n  " +
+		`cd '/srv/it'\''s here' && flipmill submit --job=it '--symbols=#=1,.=0' -- 'a b.txt' -c.txt`
+	if got := elsewhere(job, fmt.Errorf("gone")).Error(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
