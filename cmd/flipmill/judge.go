@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/flipmill/flipmill/pkg/puzzle"
 )
@@ -28,6 +29,7 @@ func judgeOutputs() map[string]judgeOutput {
 		"water-bowls":         appendWaterBowls,
 		"lights-off":          appendLightsOff,
 		"six-steps":           appendSixSteps,
+		"zero-matrix":         appendZeroMatrix,
 	}
 }
 
@@ -95,6 +97,9 @@ func appendLightsOff(dst []byte, a answered) []byte {
 // appendSixSteps writes Vijos 1197's answer: the number of presses, if 6 are
 // enough.
 func appendSixSteps(dst []byte, a answered) []byte { return appendAtMost(dst, a, 6) }
+
+// appendZeroMatrix writes LeetCode 1284's answer: the number of presses, or -1.
+func appendZeroMatrix(dst []byte, a answered) []byte { return appendAtMost(dst, a, math.MaxInt32) }
 
 // appendAtMost writes the number of presses, or -1 where there is none up to most.
 func appendAtMost(dst []byte, a answered, most int32) []byte {

@@ -45,10 +45,12 @@ const (
 	Grid   = "grid"   // a line "ROWS COLS", then one row a line
 	CSV    = "csv"    // a header, then a record a line, fields separated by commas
 	TSV    = "tsv"    // the same with tabs
+	JSONL  = "jsonl"  // a JSON value a line
+	JSON   = "json"   // one JSON array of such values
 )
 
 // Formats returns the names that Options.Format may have.
-func Formats() []string { return []string{Auto, Lines, Blocks, Grid, CSV, TSV} }
+func Formats() []string { return []string{Auto, Lines, Blocks, Grid, CSV, TSV, JSONL, JSON} }
 
 // Options says how a corpus is written.
 type Options struct {
@@ -127,6 +129,10 @@ func newReader(format string, opts Options) reader {
 		return &delimited{named: newNamed(s, opts), separator: ',', max: opts.MaxLine}
 	case TSV:
 		return &delimited{named: newNamed(s, opts), separator: '\t', max: opts.MaxLine}
+	case JSONL:
+		return &jsonLines{values{newNamed(s, opts)}}
+	case JSON:
+		return &jsonArray{values: values{newNamed(s, opts)}, max: opts.MaxLine}
 	}
 	panic("BUG: corpus: no reader of format " + format)
 }

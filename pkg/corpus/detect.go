@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -24,6 +25,10 @@ func formatOfName(name string) string {
 		return CSV
 	case ".tsv":
 		return TSV
+	case ".jsonl", ".ndjson":
+		return JSONL
+	case ".json":
+		return JSON
 	}
 	return ""
 }
@@ -31,7 +36,8 @@ func formatOfName(name string) string {
 // detect tells the format of a corpus from its beginning, which starts with a
 // line that is not blank. It guesses only where another reading is far-fetched:
 //
-//  0. fields separated by commas or tabs, one of which is called as that of the
+//  0. a brace: jsonl; a bracket: jsonl where the line is a board, else json;
+//     fields separated by commas or tabs, one of which is called as that of the
 //     boards: csv or tsv;
 //  1. two numbers that are not two cells, or that are but fit the row below:
 //     grid ("1 1" above one cell is a grid, above two it is not);
@@ -45,6 +51,9 @@ func formatOfName(name string) string {
 //  6. otherwise lines.
 func detect(view []byte, opts Options) (format string, err error) {
 	first, below, _ := bytes.Cut(view, []byte{'\n'})
+	if format := detectJSON(first); format != "" {
+		return format, nil
+	}
 	if isLong(first, opts.MaxLine) {
 		return "", fmt.Errorf("it has more than %d bytes; %s", opts.MaxLine, howToSay)
 	}
@@ -72,6 +81,21 @@ func detect(view []byte, opts Options) (format string, err error) {
 	default:
 		return "", fmt.Errorf("its %d cells are neither a board of %s nor a row of one; %s", n, size, howToSay)
 	}
+}
+
+// detectJSON tells jsonl or json from the line with which a corpus begins. One
+// board in a line of its own is a list of cells or of rows.
+func detectJSON(line []byte) string {
+	line = bytes.Trim(line, jsonSpace)
+	switch {
+	case bytes.HasPrefix(line, []byte{'{'}):
+		return JSONL
+	case !bytes.HasPrefix(line, []byte{'['}):
+		return ""
+	case bytes.IndexByte(line, '{') < 0 && depthOf(line) <= 2 && json.Valid(line):
+		return JSONL
+	}
+	return JSON
 }
 
 // detectHeader tells csv or tsv from a line that has the name of the boards'

@@ -16,6 +16,7 @@ type scanner struct {
 	err        error // of src; due when those bytes are used up
 	max        int   // bytes of the longest line
 	again      bool  // the next scan stays on the line
+	inside     bool  // readByte is inside a line
 
 	// The line, valid until the next scan.
 	line  int64  // its 1-based number; 0 before the first
@@ -51,6 +52,24 @@ func (s *scanner) scan() error {
 	s.setLine(s.buf[s.start : s.start+i])
 	s.start += i + 1
 	return nil
+}
+
+// readByte reads a byte instead of a line; line is then the one that it is in.
+// A source is read either by lines or by bytes.
+func (s *scanner) readByte() (byte, error) {
+	for s.start == s.end {
+		if s.err != nil {
+			return 0, s.err
+		}
+		s.fill()
+	}
+	c := s.buf[s.start]
+	s.start++
+	if !s.inside {
+		s.line++
+	}
+	s.inside = c != '\n'
+	return c, nil
 }
 
 // unscan makes the next scan stay on this line.

@@ -98,18 +98,14 @@ func (s *sheet) field(rec *Record, text []byte, want puzzle.Size) {
 	for len(rest) > 0 && !rec.Rejected() {
 		start := s.n
 		rest = bytes.TrimPrefix(s.squeeze(rest), []byte{'\r'})
-		s.rows++
-		if s.rows == 1 {
-			s.cols = s.n - start
-		}
 		switch {
 		case len(rest) > 0 && s.class[rest[0]] != bar && rest[0] != '\n':
 			rec.reject(puzzle.UnknownSymbol, "byte %d of the board: %s is not a cell, want %c (1) or %c (0)",
 				len(text)-len(rest)+1, symbolName(rest), s.symbols.On, s.symbols.Off)
 		case s.n > maxCells:
 			rec.reject(puzzle.TooLarge, "more than %d cells", maxCells)
-		case s.n-start != s.cols:
-			rec.reject(puzzle.RaggedRow, "row %d has %d cells, want %d", s.rows, s.n-start, s.cols)
+		default:
+			s.endRow(rec, start)
 		}
 		if len(rest) > 0 {
 			rows, rest = true, rest[1:]
@@ -119,6 +115,28 @@ func (s *sheet) field(rec *Record, text []byte, want puzzle.Size) {
 		rec.reject(puzzle.BadField, "a board without cells")
 	}
 	s.fit(rec, rows, want)
+}
+
+// put takes a cell and returns rest.
+func (s *sheet) put(rec *Record, cell byte, rest []byte) []byte {
+	if s.n == maxCells {
+		rec.reject(puzzle.TooLarge, "more than %d cells", maxCells)
+		return rest
+	}
+	s.cells[s.n] = cell
+	s.n++
+	return rest
+}
+
+// endRow makes a row of the cells from start on.
+func (s *sheet) endRow(rec *Record, start int) {
+	width := s.n - start
+	if s.rows++; s.rows == 1 {
+		s.cols = width
+	}
+	if width != s.cols {
+		rec.reject(puzzle.RaggedRow, "row %d has %d cells, want %d", s.rows, width, s.cols)
+	}
 }
 
 // fit brings together the rows of a field, if it has shown them, and the size

@@ -27,6 +27,7 @@ func Presets() []Preset {
 		{Name: "water-bowls", Rule: "plus", Target: Zero, Symbols: Digits(), Format: "lines", Size: Size{1, 20}},                                                          // POJ 3185
 		{Name: "lights-off", Rule: "plus", Target: Zero, Symbols: Symbols{On: 'O', Off: '#'}, Format: "blocks", Size: Size{10, 10}, Frame: Frame{Name: true, End: "end"}}, // UVa 10309
 		{Name: "six-steps", Rule: "plus", Target: One, Symbols: Digits(), Format: "blocks", Size: Size{5, 5}, Frame: Frame{Count: true}},                                  // Vijos 1197
+		{Name: "zero-matrix", Rule: "plus", Target: Zero, Symbols: Digits(), Format: "jsonl"},                                                                             // LeetCode 1284
 	}
 }
 
