@@ -36,9 +36,9 @@ type pipeline struct {
 	log     *slog.Logger
 }
 
-// run drives the job to its end. The broker's store is a fresh one each time:
-// what an interrupted run has committed is in the dataset's files, and the rest
-// is driven again. The store's lock keeps a second run of the same job away.
+// run drives the job to its end. The broker begins with nothing each time: what
+// an interrupted run has committed is in the dataset's files, and the rest is
+// driven again. The lock of its folder keeps a second run of the same job away.
 //
 // When drain ends, the roles put down what they hold; when abort ends, run
 // leaves without waiting for them.
@@ -50,7 +50,7 @@ func (p *pipeline) run(drain, abort context.Context, progress io.Writer, mode st
 	}()
 	temp := filepath.Join(p.output, ".tmp")
 	store := filepath.Join(temp, p.job+".nats")
-	server, err := queue.StartServer(queue.ServerOptions{StoreDir: store, Fresh: true, Log: p.log})
+	server, err := queue.StartServer(queue.ServerOptions{StoreDir: store, Fresh: true})
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (p *pipeline) run(drain, abort context.Context, progress io.Writer, mode st
 	}
 	defer conn.Close()
 	if err := conn.Setup(drain, p.limits()); err != nil {
-		return fmt.Errorf("prepare the broker's store in %s: %w", store, err)
+		return fmt.Errorf("prepare the broker: %w", err)
 	}
 	unwatch, err := p.seen.serve(p.http, conn, p.log)
 	if err != nil {
@@ -88,7 +88,7 @@ func (p *pipeline) run(drain, abort context.Context, progress io.Writer, mode st
 // that comes first. It reserves that on the disk, so it should not be more.
 func (p *pipeline) limits() queue.Limits {
 	window := int64(p.window) * int64(p.spec.PartChunks) * queue.MostResult
-	return queue.Limits{TaskBytes: min(window, 256<<20), ResultBytes: min(2*window, 1<<30)}
+	return queue.Limits{Memory: true, TaskBytes: min(window, 256<<20), ResultBytes: min(2*window, 1<<30)}
 }
 
 // errDone stops the roles when the job has come to its end.

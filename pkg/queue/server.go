@@ -1,16 +1,13 @@
 package queue
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
 
@@ -25,27 +22,20 @@ const startTimeout = time.Minute
 
 // ServerOptions says how to run a broker in this process.
 type ServerOptions struct {
-	StoreDir   string       // where the streams are kept; created if need be, used by one process at a time
-	Listen     string       // host:port for TCP clients; empty means none, port 0 any free one
-	MaxPayload int          // bytes of one message with its headers; 0 means 1 MiB, as a stock server has
-	Fresh      bool         // begin with an empty store, whatever an earlier process left there, and remove it at Close
-	SyncAlways bool         // sync every message to disk instead of once a second
-	Log        *slog.Logger // told when the disk is full; nil means no logs
+	StoreDir   string // where the streams are kept; created if need be, used by one process at a time
+	Listen     string // host:port for TCP clients; empty means none, port 0 any free one
+	MaxPayload int    // bytes of one message with its headers; 0 means 1 MiB, as a stock server has
+	Fresh      bool   // begin with an empty store, whatever an earlier process left there, and remove it at Close
+	SyncAlways bool   // sync every message to disk instead of once a second
 }
 
 // Server is a broker in this process. It listens on no port unless told to,
-// installs no signal handlers, and writes no logs of its own. One without a port
-// survives a full disk.
+// installs no signal handlers, and writes no logs. Streams in memory (see Limits)
+// need no room on its disk.
 type Server struct {
-	lock    *os.File
-	remove  string // directory to remove at Close, if any
-	stop    context.CancelFunc
-	healing sync.WaitGroup
-	trouble chan struct{} // full after an error of writing
-
-	mu   sync.Mutex
-	ns   *server.Server
-	down bool // until there is room on the disk
+	lock   *os.File
+	remove string // directory to remove at Close, if any
+	ns     *server.Server
 }
 
 // StartServer starts a broker and waits until it can be connected to.
@@ -55,27 +45,21 @@ func StartServer(o ServerOptions) (*Server, error) {
 		return nil, fmt.Errorf("start broker: %w", err)
 	}
 	s, err := startServer(options, o.Fresh)
-	if err == nil && options.DontListen { // others have clients that find it by its port
-		log := o.Log
-		if log == nil {
-			log = slog.New(slog.DiscardHandler)
-		}
-		ctx, stop := context.WithCancel(context.Background())
-		s.stop = stop
-		s.healing.Go(func() { s.heal(ctx, options, log) })
+	if err != nil {
+		return nil, fmt.Errorf("start broker: %w", err)
 	}
-	return s, err
+	return s, nil
 }
 
 func startServer(options *server.Options, fresh bool) (*Server, error) {
 	lock, err := lockDir(options.StoreDir)
 	if err != nil {
-		return nil, fmt.Errorf("start broker: %w", err)
+		return nil, err
 	}
-	s := &Server{lock: lock, trouble: make(chan struct{}, 1), stop: func() {}}
+	s := &Server{lock: lock}
 	if err := s.start(options, fresh); err != nil {
 		s.Close()
-		return nil, fmt.Errorf("start broker: %w", err)
+		return nil, err
 	}
 	return s, nil
 }
@@ -87,9 +71,18 @@ func (s *Server) start(options *server.Options, fresh bool) (err error) {
 			return fmt.Errorf("empty the store: %w", err)
 		}
 	}
-	s.ns, err = s.launch(options)
-	return err
+	if s.ns, err = server.NewServer(options); err != nil {
+		return err
+	}
+	s.ns.Start()
+	if !s.ns.ReadyForConnections(startTimeout) {
+		return fmt.Errorf("not ready after %s; is the store %s sound and the disk not full?", startTimeout, options.StoreDir)
+	}
+	return nil
 }
+
+// InProcessConn connects to the server without a port. It is for the NATS client.
+func (s *Server) InProcessConn() (net.Conn, error) { return s.ns.InProcessConn() }
 
 func natsServerOptions(o ServerOptions) (*server.Options, error) {
 	if o.StoreDir == "" {
@@ -180,8 +173,6 @@ func (s *Server) URL() string { return s.ns.ClientURL() }
 // Close stops the server and lets go of its store, of which a fresh one is
 // removed.
 func (s *Server) Close() {
-	s.stop()
-	s.healing.Wait()
 	if s.ns != nil {
 		s.ns.Shutdown()
 		s.ns.WaitForShutdown()
