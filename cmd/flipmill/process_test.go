@@ -130,6 +130,18 @@ func (p *process) await(text string, n int) string {
 	}
 }
 
+// count returns how many lines on standard error have the text so far.
+func (p *process) count(text string) (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, line := range p.lines {
+		if strings.Contains(line, text) {
+			n++
+		}
+	}
+	return n
+}
+
 func (p *process) log() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

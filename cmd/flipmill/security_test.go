@@ -29,23 +29,9 @@ type secureCluster struct {
 
 func newSecureCluster(t *testing.T) *secureCluster {
 	t.Helper()
-	s := &secureCluster{cluster: &cluster{t: t, dir: t.TempDir()}, seeds: map[queue.Role]string{}}
-	s.cert, s.key = writeCertificate(t, s.dir)
-	for _, role := range queue.Roles() {
-		user, err := nkeys.CreateUser()
-		check(t, err)
-		seed, err := user.Seed()
-		check(t, err)
-		public, err := user.PublicKey()
-		check(t, err)
-		s.seeds[role] = filepath.Join(s.dir, string(role)+".nk")
-		check(t, os.WriteFile(s.seeds[role], seed, 0o600))
-		t.Setenv(strings.ToUpper(string(role))+"_NKEY", public)
-	}
-	for name, value := range map[string]string{
-		"NATS_LISTEN": "127.0.0.1:-1", "NATS_STORE": filepath.Join(s.dir, "store"),
-		"NATS_CERT": s.cert, "NATS_KEY": s.key, "NATS_CA": s.cert,
-	} {
+	s := &secureCluster{cluster: &cluster{t: t, dir: t.TempDir()}}
+	for _, variable := range append(s.identities(), "NATS_LISTEN=127.0.0.1:-1", "NATS_STORE="+filepath.Join(s.dir, "store")) {
+		name, value, _ := strings.Cut(variable, "=")
 		t.Setenv(name, value)
 	}
 	conf, err := filepath.Abs("../../deployments/nats/secure.conf")
@@ -54,6 +40,26 @@ func newSecureCluster(t *testing.T) *secureCluster {
 	s.url = "nats://127.0.0.1:" + listening.FindStringSubmatch(s.broker.await("Listening for client connections", 1))[1]
 	s.broker.await("Server is ready", 1)
 	return s
+}
+
+// identities makes a certificate and a key for each role, and returns what a
+// server must know of them, as variables of its environment.
+func (s *secureCluster) identities() (environment []string) {
+	s.t.Helper()
+	s.seeds = map[queue.Role]string{}
+	s.cert, s.key = writeCertificate(s.t, s.dir)
+	for _, role := range queue.Roles() {
+		user, err := nkeys.CreateUser()
+		check(s.t, err)
+		seed, err := user.Seed()
+		check(s.t, err)
+		public, err := user.PublicKey()
+		check(s.t, err)
+		s.seeds[role] = filepath.Join(s.dir, string(role)+".nk")
+		check(s.t, os.WriteFile(s.seeds[role], seed, 0o600))
+		environment = append(environment, strings.ToUpper(string(role))+"_NKEY="+public)
+	}
+	return append(environment, "NATS_CERT="+s.cert, "NATS_KEY="+s.key, "NATS_CA="+s.cert)
 }
 
 // as starts a verb with the identity of a role.

@@ -84,13 +84,23 @@ func (c *Conn) explain(err error, denials int) error {
 	return err
 }
 
-// Error codes of the JetStream API for a lack of room, which may end, besides
-// those that come with status 503. errStoreFailed is a stream at its limit.
+// Error codes of the JetStream API for what passes, besides those that come with
+// status 503. First a lack of room, of which errStoreFailed is a stream at its
+// limit; then what a cluster says while its servers come, go and choose leaders. A
+// message is in process until its copies are stored: who sends it again meanwhile,
+// because the answer was lost, is told so.
 const (
 	errTooManyConsumers jetstream.ErrorCode = 10026
 	errMemoryExceeded   jetstream.ErrorCode = 10028
 	errStorageExceeded  jetstream.ErrorCode = 10047
 	errStoreFailed      jetstream.ErrorCode = 10077
+
+	errNotAssigned     jetstream.ErrorCode = 10007
+	errNotLeader       jetstream.ErrorCode = 10009
+	errRaft            jetstream.ErrorCode = 10041
+	errStreamOffline   jetstream.ErrorCode = 10118
+	errConsumerOffline jetstream.ErrorCode = 10119
+	errInProcess       jetstream.ErrorCode = 10158
 )
 
 const statusUnavailable = 503
@@ -105,7 +115,8 @@ func isTransient(err error) bool {
 		switch api.ErrorCode {
 		case jetstream.JSErrCodeJetStreamNotEnabled, jetstream.JSErrCodeJetStreamNotEnabledForAccount:
 			return false // 503 as well
-		case errTooManyConsumers, errMemoryExceeded, errStorageExceeded, errStoreFailed:
+		case errTooManyConsumers, errMemoryExceeded, errStorageExceeded, errStoreFailed,
+			errNotAssigned, errNotLeader, errRaft, errStreamOffline, errConsumerOffline, errInProcess:
 			return true
 		}
 		return api.Code == statusUnavailable

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // What the death of a broker looks like to the request under way, and what
@@ -23,6 +24,8 @@ func TestTransient(t *testing.T) {
 		{context.DeadlineExceeded, true},
 		{nats.ErrReconnectBufExceeded, true},
 		{ErrUnreachable, true},
+		{&jetstream.APIError{Code: 409, ErrorCode: errInProcess}, true},
+		{&jetstream.APIError{Code: 400, ErrorCode: jetstream.JSErrCodeStreamWrongLastSequence}, false},
 		{ErrDenied, false},
 		{ErrTooLarge, false},
 		{ErrClosed, false},

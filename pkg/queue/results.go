@@ -2,6 +2,8 @@ package queue
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -65,7 +67,9 @@ func (c *Conn) ReadResult(ctx context.Context, seq uint64) (*Result, error) {
 	}
 	var msg *jetstream.RawStreamMsg
 	err = c.do(ctx, func(ctx context.Context) (err error) {
-		msg, err = stream.GetMsg(ctx, seq)
+		if msg, err = stream.GetMsg(ctx, seq); errors.Is(err, jetstream.ErrMsgNotFound) {
+			err = c.isGone(ctx, seq)
+		}
 		return err
 	})
 	if err != nil {
@@ -76,6 +80,29 @@ func (c *Conn) ReadResult(ctx context.Context, seq uint64) (*Result, error) {
 	}
 	return nil, fmt.Errorf("read result at %d: %w", seq, ErrNotFound)
 }
+
+// isGone returns ErrMsgNotFound if the log has no message at a place. Any of its
+// copies answers GetMsg, also one that is behind and does not have the message
+// yet: only the leader knows.
+func (c *Conn) isGone(ctx context.Context, seq uint64) error {
+	m, err := c.nc.RequestWithContext(ctx, api+"STREAM.MSG.GET."+resultsStream, fmt.Appendf(nil, `{"seq":%d}`, seq))
+	if err != nil {
+		return err
+	}
+	var answer struct{ Error *jetstream.APIError }
+	switch err := json.Unmarshal(m.Data, &answer); {
+	case err != nil:
+		return err
+	case answer.Error == nil:
+		return errBehind
+	case answer.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:
+		return jetstream.ErrMsgNotFound
+	}
+	return answer.Error
+}
+
+// errBehind says that a copy of a stream does not have yet what its leader has.
+var errBehind = fmt.Errorf("%w: the copy that answered is behind", ErrUnreachable)
 
 // PurgePart removes the results of a part: call it only when the part's file is
 // durable.

@@ -235,6 +235,12 @@ func workingDeeds(t *testing.T) []deed {
 			return c.PutTrouble(ctx, "j", &wire.Trouble{Delivered: 1, Message: "no answer"})
 		}},
 		{"follow the results", []Role{Aggregator, Observer}, func(ctx context.Context, c *Conn) error { return first(c.Results(ctx)) }},
+		{"look for a result that is gone", []Role{Aggregator}, func(ctx context.Context, c *Conn) error {
+			if _, err := c.ReadResult(ctx, 1<<40); !errors.Is(err, ErrNotFound) {
+				return fmt.Errorf("it is there: %w", err)
+			}
+			return nil
+		}},
 		{"read a result", []Role{Aggregator}, func(ctx context.Context, c *Conn) error {
 			s, err := c.stream(ctx, resultsStream)
 			if err != nil {
@@ -288,7 +294,6 @@ func forbiddenDeeds() []deed {
 		ask("$JS.API.STREAM.DELETE."+bucketStream, ""),
 		ask("$JS.API.STREAM.PURGE."+bucketStream, ""),
 		ask("$JS.API.STREAM.CREATE.OTHER", "{}"),
-		ask("$JS.API.STREAM.MSG.GET."+resultsStream, `{"seq":1}`),
 		ask("$JS.API.STREAM.MSG.DELETE."+resultsStream, `{"seq":1}`),
 		ask("$JS.API.STREAM.SNAPSHOT."+tasksStream, "{}"),
 		ask("$JS.API.CONSUMER.DELETE."+tasksStream+"."+string(Normal), ""),
@@ -334,9 +339,9 @@ func TestAnswersStayWithTheAsker(t *testing.T) {
 	create("pulled", "")
 	create("pushed", `, "deliver_subject": "flipmill.task.normal.k.1"`)
 	pull := api + "CONSUMER.MSG.NEXT." + bucketStream + ".pulled"
-	get := api + "DIRECT.GET." + bucketStream + "." + keyPrefix + "j"
+	get := api + "STREAM.MSG.GET." + bucketStream
 	for _, victim := range []string{"flipmill.task.normal.k.0", "flipmill.result.0.k.0.0", keyPrefix + "k", keyPrefix + "k" + ledgerSuffix} {
-		ok(t, c.nc.PublishRequest(get, victim, nil))
+		ok(t, c.nc.PublishRequest(get, victim, fmt.Appendf(nil, `{"last_by_subj": %q}`, keyPrefix+"j")))
 		ok(t, c.nc.PublishRequest(pull, victim, nil))
 	}
 	for range 200 { // what was asked before has been answered by then

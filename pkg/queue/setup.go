@@ -194,7 +194,7 @@ func bucketConfig(l Limits) jetstream.StreamConfig {
 		Duplicates:        duplicateWindow,
 		AllowRollup:       true,
 		DenyDelete:        true,
-		AllowDirect:       true,
+		AllowDirect:       false, // each copy would answer, also one that is behind
 		Storage:           l.storage(),
 		Replicas:          l.Replicas,
 	}
