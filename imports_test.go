@@ -31,7 +31,7 @@ func arrows() map[string]arrow {
 		"pkg/daemon":           {},
 		"pkg/solver":           {imports: "pkg/puzzle"},
 		"pkg/tally":            {imports: "pkg/puzzle"},
-		"pkg/corpus":           {imports: "pkg/puzzle github.com/klauspost/compress"},
+		"pkg/corpus":           {imports: "pkg/puzzle github.com/klauspost/compress github.com/ulikunitz/xz"},
 		"pkg/config":           {imports: "pkg/puzzle github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper go.yaml.in/yaml/v3"},
 		"pkg/protocol":         {imports: "pkg/wire", tests: "github.com/cockroachdb/datadriven"},
 		"pkg/wire":             {imports: "pkg/puzzle pkg/tally pkg/wire/internal/pb google.golang.org/protobuf"},

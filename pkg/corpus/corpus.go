@@ -167,8 +167,8 @@ type Corpus struct {
 	ahead    bool // first is still to be given out
 }
 
-// Open opens the corpus that consists of the files named, in this order; "-" is
-// stdin. It finds out whether every file can be opened and reads as far as the
+// Open opens the corpus that consists of what paths stand for, see Expand, in this
+// order; "-" is stdin. It finds out whether every file can be opened and reads as far as the
 // first record, so that what cannot be read at all fails here.
 func Open(paths []string, opts Options, stdin io.Reader) (*Corpus, error) {
 	if opts.Format == "" {
@@ -181,6 +181,10 @@ func Open(paths []string, opts Options, stdin io.Reader) (*Corpus, error) {
 		opts.MaxLine = 64 << 10
 	}
 	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	paths, err := Expand(paths)
+	if err != nil {
 		return nil, err
 	}
 	total, err := checkSources(paths)
@@ -237,7 +241,11 @@ func (c *Corpus) Next(rec *Record) error {
 func (c *Corpus) readRecord(rec *Record) error {
 	for {
 		if c.src == nil {
-			if err := c.openNext(); err != nil {
+			switch err := c.openNext(); {
+			case errors.Is(err, errOverExpanded):
+				c.overExpanded(rec)
+				return nil
+			case err != nil:
 				return err
 			}
 		}
@@ -252,6 +260,10 @@ func (c *Corpus) readRecord(rec *Record) error {
 			}
 			return nil
 		}
+		if errors.Is(err, errOverExpanded) {
+			c.overExpanded(rec)
+			return nil
+		}
 		if err != io.EOF {
 			return fmt.Errorf("read %s, line %d: %w", c.src.name, c.in.line, err)
 		}
@@ -259,6 +271,14 @@ func (c *Corpus) readRecord(rec *Record) error {
 			return err
 		}
 	}
+}
+
+// overExpanded makes the rest of the source one bad record.
+func (c *Corpus) overExpanded(rec *Record) {
+	rec.begin(c.in.line + 1)
+	rec.Source = c.src.name
+	rec.reject(puzzle.OverExpanded, "%v", errOverExpanded)
+	c.format = nil
 }
 
 // openNext opens the next source and finds its format. It returns io.EOF after

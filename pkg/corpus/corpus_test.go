@@ -233,13 +233,13 @@ func TestUnreadable(t *testing.T) {
 	}{
 		{nil, corpus.Options{}, "", "no corpus named"},
 		{[]string{"-", "-"}, corpus.Options{}, "", "named twice"},
-		{[]string{good, dir}, corpus.Options{}, "", dir + " is a directory"},
+		{[]string{good, dir}, corpus.Options{}, "", dir + ": no files in this folder"},
 		{[]string{good, filepath.Join(dir, "none")}, corpus.Options{}, "", "none: no such file"},
 		{[]string{good}, corpus.Options{Format: "tex"}, "", `format "tex": want auto, lines, blocks, grid`},
 		{[]string{good}, corpus.Options{Size: puzzle.Size{Rows: 17, Cols: 17}}, "", "size 17x17"},
 		{[]string{good}, corpus.Options{MaxLine: -1}, "", "-1 bytes"},
 		{[]string{"-"}, corpus.Options{Format: corpus.Lines}, "\n0101\n", "read -, line 2: lines of 4 cells do not show their size: give --size"},
-		{[]string{"-"}, corpus.Options{}, "\x1f\x8b", "read -: unexpected EOF"},
+		{[]string{"-"}, corpus.Options{}, "\x1f\x8b", "read -: the gzip file is cut off: unexpected EOF"},
 	} {
 		c, err := corpus.Open(test.paths, test.opts, strings.NewReader(test.in))
 		if err == nil || !strings.Contains(err.Error(), test.want) {

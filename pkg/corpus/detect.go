@@ -17,7 +17,7 @@ const howToSay = "give --format, and --symbols if the cells are not 1 and 0"
 // there may be that of a compression. Most files of text have none that tells.
 func formatOfName(name string) string {
 	name = strings.ToLower(name)
-	for _, ending := range []string{".gz", ".zst"} {
+	for _, ending := range []string{".gz", ".zst", ".bz2", ".xz"} {
 		name = strings.TrimSuffix(name, ending)
 	}
 	switch path.Ext(name) {

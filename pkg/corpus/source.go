@@ -1,8 +1,6 @@
 package corpus
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -12,9 +10,6 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
-
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 )
 
 // Stdin is the path that stands for standard input.
@@ -22,7 +17,7 @@ const Stdin = "-"
 
 // Source is one file of a corpus, as stored.
 type Source struct {
-	Name   string // as given; bytes that are not UTF-8 are U+FFFD, as in every text of a dataset
+	Name   string // as Expand gives it; bytes that are not UTF-8 are U+FFFD, as in every text of a dataset
 	Bytes  int64
 	SHA256 string // hexadecimal
 }
@@ -43,6 +38,10 @@ func Sum(sources []Source) string {
 // without parsing them. Standard input and pipes are read to their end, which
 // uses them up.
 func Fingerprint(paths []string, stdin io.Reader) ([]Source, error) {
+	paths, err := Expand(paths)
+	if err != nil {
+		return nil, err
+	}
 	if _, err := checkSources(paths); err != nil {
 		return nil, err
 	}
@@ -97,8 +96,6 @@ func checkSource(path string) (size int64, regular bool, err error) {
 	switch {
 	case err != nil:
 		return 0, false, err
-	case info.IsDir():
-		return 0, false, fmt.Errorf("%s is a directory: name the files in it", path)
 	case !info.Mode().IsRegular():
 		return 0, false, nil
 	}
@@ -161,39 +158,6 @@ func (s *source) Read(p []byte) (int, error) {
 	s.bytes += int64(n)
 	s.read.Add(int64(n))
 	return n, err
-}
-
-// zstdMaxWindow is the largest window of a zstd frame that is accepted, in
-// bytes: what the zstd tool itself accepts without --long.
-const zstdMaxWindow = 128 << 20
-
-// decompress sets text. The compression shows in the first bytes: gzip, zstd
-// (which may begin with a skippable frame), or else none.
-func (s *source) decompress() error {
-	buf := bufio.NewReaderSize(s, 64<<10) // larger reads pass it by
-	magic, err := buf.Peek(4)
-	if err != nil && err != io.EOF {
-		return err
-	}
-	switch {
-	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
-		z, err := gzip.NewReader(buf)
-		if err != nil {
-			return err
-		}
-		s.text = z
-	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}),
-		len(magic) == 4 && magic[0]&0xf0 == 0x50 && bytes.Equal(magic[1:], []byte{0x2a, 0x4d, 0x18}):
-		// One decoder: more would read the source from other goroutines.
-		z, err := zstd.NewReader(buf, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdMaxWindow))
-		if err != nil {
-			return err
-		}
-		s.text, s.closers = z, append(s.closers, func() error { z.Close(); return nil })
-	default:
-		s.text = buf
-	}
-	return nil
 }
 
 // finish reads what is left, closes the source and says what it was.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -30,6 +31,10 @@ func TestCompressed(t *testing.T) {
 		"zstd":            zstded(text),
 		"zstd, frames":    zstded(text[:half+1]) + zstded(text[half+1:]),
 		"zstd, skippable": "\x5a\x2a\x4d\x18\x03\x00\x00\x00abc" + zstded(text),
+		"bzip2":           made(t, "boards.bz2"), // by the tools bzip2 and xz
+		"bzip2, streams":  made(t, "boards-streams.bz2"),
+		"xz":              made(t, "boards.xz"),
+		"xz, streams":     made(t, "boards-streams.xz"),
 	} {
 		path := writeFile(t, "boards", stored)
 		c, err := corpus.Open([]string{path}, corpus.Options{}, nil)
@@ -53,8 +58,18 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
-// TestDamaged: damaged compression is an error that names the file, wherever it
-// shows.
+// made returns the content of a file in testdata.
+func made(t testing.TB, name string) string {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// TestDamaged: damaged compression is an error that names the file and says what
+// is wrong with it, wherever it shows.
 func TestDamaged(t *testing.T) {
 	text := strings.Repeat("01/10\n", 100_000)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -70,14 +85,22 @@ func TestDamaged(t *testing.T) {
 		b[len(b)*3/4] ^= 0x55
 		return string(b)
 	}
-	for name, stored := range map[string]string{
-		"gzip, cut":      gzipped(text)[:200],
-		"gzip, flipped":  flip(gzipped(string(noise))),
-		"gzip, followed": gzipped(text) + "garbage",
-		"zstd, cut":      zstded(string(noise))[:50_000],
-		"zstd, flipped":  flip(zstded(string(noise))),
+	bzip2, xz := made(t, "boards.bz2"), made(t, "boards.xz")
+	for name, test := range map[string]struct{ stored, want string }{
+		"gzip, cut":            {gzipped(text)[:200], "the gzip file is cut off"},
+		"gzip, cut at once":    {gzipped(text)[:5], "the gzip file is cut off"},
+		"gzip, flipped":        {flip(gzipped(string(noise))), "the gzip file is damaged"},
+		"gzip, followed":       {gzipped(text) + "garbage", "the gzip file is"},
+		"zstd, cut":            {zstded(string(noise))[:50_000], "the zstd file is cut off"},
+		"zstd, flipped":        {flip(zstded(string(noise))), "the zstd file is damaged"},
+		"bzip2, cut":           {bzip2[:len(bzip2)/2], "the bzip2 file is cut off"},
+		"bzip2, flipped":       {flip(bzip2), "the bzip2 file is damaged"},
+		"xz, cut":              {xz[:len(xz)/2], "the xz file is cut off"},
+		"xz, cut at once":      {xz[:13], "the xz file is cut off"},
+		"xz, flipped":          {flip(xz), "the xz file is"},
+		"xz, large dictionary": {made(t, "dictionary.xz"), "its dictionary of 536870912 bytes is larger than 134217728"},
 	} {
-		path := writeFile(t, "damaged", stored)
+		path := writeFile(t, "damaged", test.stored)
 		opts := corpus.Options{Format: corpus.Lines, Size: puzzle.Size{Rows: 2, Cols: 2}}
 		c, err := corpus.Open([]string{path}, opts, nil)
 		n := 0
@@ -88,8 +111,38 @@ func TestDamaged(t *testing.T) {
 			}
 			c.Close()
 		}
-		if err == nil || err == io.EOF || !strings.Contains(err.Error(), path) {
+		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %d records, then %v", name, n, err)
+		}
+	}
+}
+
+// TestOverExpanded: a file that becomes a thousand times as large as it is ends
+// in a reject, wherever it does so, and the files behind it are read.
+func TestOverExpanded(t *testing.T) {
+	lines := func(line string) string {
+		return strings.Repeat(zstded(strings.Repeat(line+"\n", 1<<20/len(line))), 70)
+	}
+	zeros, blanks := lines(strings.Repeat("0", 70_000)), lines(strings.Repeat(" ", 60_000))
+	last := writeFile(t, "last.txt", "01/10\n")
+	for name, text := range map[string]string{"zeros.txt": zeros, "nothing.txt": blanks, "nothing.csv": blanks} {
+		bomb := writeFile(t, name, text)
+		opts := corpus.Options{}
+		if name == "zeros.txt" { // which tells nothing
+			opts.Format = corpus.Lines
+		}
+		c, err := corpus.Open([]string{bomb, last}, opts, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var rec, end corpus.Record
+		for err = c.Next(&rec); err == nil; err = c.Next(&rec) {
+			if rec.Rejected() {
+				end = rec
+			}
+		}
+		if err != io.EOF || end.Reject.Reason != puzzle.OverExpanded || end.Source != bomb || end.Line < 1 || rec.Source != last || len(c.Sources()) != 2 {
+			t.Errorf("%s: %+v, then %s, %v", name, end, show(&rec), err)
 		}
 	}
 }
@@ -162,6 +215,39 @@ func TestSources(t *testing.T) {
 	piped := []corpus.Source{sources[1], {Name: corpus.Stdin, Bytes: 5, SHA256: sources[2].SHA256}}
 	if print, err := corpus.Fingerprint([]string{"a.txt", corpus.Stdin}, strings.NewReader("11/11")); err != nil || !slices.Equal(print, piped) {
 		t.Errorf("fingerprint with standard input %v, %v", print, err)
+	}
+}
+
+// TestExpand: folders and patterns stand for their files, in an order that does
+// not depend on the machine.
+func TestExpand(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"a.txt", "b/x.txt", "b/c/y.csv", "b/_SUCCESS", "b/.hidden", "b/.git/z.txt", "b.txt", "b/C.txt", "lit*.txt", "empty/.keep"} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, nil, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Symlink("../a.txt", "b/link.txt"), os.Symlink("..", "b/loop")); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ paths, want string }{
+		{"a.txt", "a.txt"},
+		{"./a.txt b//x.txt b/../a.txt -", "a.txt b/x.txt a.txt -"},
+		{"b", "b/C.txt b/c/y.csv b/link.txt b/x.txt"},
+		{"./b/", "b/C.txt b/c/y.csv b/link.txt b/x.txt"},
+		{"*.txt", "a.txt b.txt lit*.txt"},
+		{"lit*.txt", "lit*.txt"},
+		{"./b/?.txt", "b/C.txt b/x.txt"},
+	} {
+		got, err := corpus.Expand(strings.Fields(test.paths))
+		if err != nil || strings.Join(got, " ") != test.want {
+			t.Errorf("%s: %q, %v, want %s", test.paths, got, err, test.want)
+		}
+	}
+	for paths, want := range map[string]string{"none": "no such file", "*.csv": "pattern *.csv matches no file", "[": "pattern [: syntax error", "empty": "empty: no files in this folder"} {
+		if got, err := corpus.Expand([]string{paths}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %q, %v", paths, got, err)
+		}
 	}
 }
 
