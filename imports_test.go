@@ -44,7 +44,7 @@ func arrows() map[string]arrow {
 		"aggregator": {imports: "pkg/puzzle pkg/tally pkg/wire pkg/protocol pkg/dataset pkg/queue " + sync + " " + prometheus},
 
 		"cmd/flipmill": {
-			imports: "producer worker aggregator pkg/puzzle pkg/solver pkg/tally pkg/corpus pkg/config pkg/daemon pkg/wire pkg/dataset pkg/queue " +
+			imports: "producer worker aggregator pkg/protocol pkg/puzzle pkg/solver pkg/tally pkg/corpus pkg/config pkg/daemon pkg/wire pkg/dataset pkg/queue " +
 				sync + " " + prometheus + " github.com/spf13/cobra github.com/schollz/progressbar/v3 golang.org/x/term",
 			tests: "github.com/rogpeppe/go-internal github.com/nats-io github.com/prometheus/common " + duckdb, // the real broker, as a process
 		},

@@ -151,13 +151,14 @@ func (a *aggregator) loop(ctx context.Context, jobs <-chan *wire.Job, results <-
 // takeUp begins to serve a job, or notes that it was sealed.
 func (a *aggregator) takeUp(ctx context.Context, record *wire.Job) error {
 	j := a.jobs[record.ID]
-	if j == nil {
+	if j == nil || j.chunks.Ended() && !j.chunks.Ledger().Ended(record) { // new, or driven again
 		var err error
 		if j, err = a.open(ctx, record); err != nil {
 			return err
 		}
 		a.jobs[record.ID] = j
 	}
+	j.chunks.Driven(record.Epoch)
 	if record.Totals != nil && j.totals == nil {
 		j.totals = record.Totals
 		j.chunks.Seal(record.Totals)
@@ -168,14 +169,17 @@ func (a *aggregator) takeUp(ctx context.Context, record *wire.Job) error {
 // open finds out how far a job has come, from its files alone.
 func (a *aggregator) open(ctx context.Context, record *wire.Job) (*job, error) {
 	j := &job{id: record.ID, chunks: protocol.NewCollector(record.Spec.PartChunks)}
+	j.chunks.Driven(record.Epoch)
 	known, err := a.conn.Ledger(ctx, j.id)
 	if err != nil && !errors.Is(err, queue.ErrNotFound) {
 		return nil, err
 	}
+	if err == nil && known.Ended(record) {
+		j.chunks.Recall(known)
+		return j, nil
+	}
 	if err == nil {
-		if j.chunks.Recall(known); j.chunks.Ended() {
-			return j, nil
-		}
+		j.chunks.Recall(&wire.Ledger{State: wire.Open, Received: known.Received})
 	}
 	order, err := a.conn.Order(ctx, j.id) // before it can end otherwise
 	if err != nil {

@@ -111,3 +111,40 @@ func TestRefresh(t *testing.T) {
 	stop()
 	j.check(t, output)
 }
+
+// A job that has failed leaves nothing on the broker, and is open again when it is
+// driven again, whether its aggregator has lived on or not.
+func TestDrivenAgainAfterFailure(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		conn, output, ctx := broker(t), t.TempDir(), testContext(t)
+		j := newJob(t, "j", 1, 2, 5)
+		j.create(t, conn)
+		_, err := conn.NextEpoch(ctx, "j", nil)
+		ok(t, err)
+		stop := serve(t, conn, Options{Output: output})
+		j.send(t, conn, 0, 1, 2)
+		awaitParts(t, conn, "j", 1)
+		send(t, conn, &wire.Result{ID: j.results[3].ID, Failure: "a passing trouble"})
+		awaitFailed(t, conn, "j", "a passing trouble")
+		if restart {
+			stop()
+			stop = serve(t, conn, Options{Output: output})
+		}
+		j.send(t, conn, 4) // by a worker that had it in its hands
+		epoch, err := conn.NextEpoch(ctx, "j", nil)
+		ok(t, err)
+		for l, err := range conn.WatchLedger(ctx, "j") {
+			if ok(t, err); l.State == wire.Open && len(l.Parts) == 1 {
+				break
+			}
+		}
+		for chunk := 2; chunk < 5; chunk++ {
+			send(t, conn, j.again(chunk, epoch))
+		}
+		j.seal(t, conn)
+		j.awaitDone(t, conn)
+		stop()
+		j.check(t, output)
+		wantLogged(t, conn, 0)
+	}
+}

@@ -156,10 +156,14 @@ func (p *producer) listen(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("wait for the aggregator: %w", err)
 		}
-		if why := protocol.Refusal(s.Ledger, s.Order); why != "" {
+		ledger := s.Ledger
+		if ledger != nil && ledger.State.Ended() && !s.Ended() {
+			ledger = nil // it ended before this drive, which the aggregator has yet to hear of
+		}
+		if why := protocol.Refusal(ledger, s.Order); why != "" {
 			return fmt.Errorf("%w: %s", ErrJobFailed, why)
 		}
-		if s.Ledger == nil {
+		if ledger == nil {
 			continue
 		}
 		select {

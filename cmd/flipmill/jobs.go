@@ -129,7 +129,7 @@ func newView(s *queue.Standing, now time.Time) *view {
 // and is 100 only when the dataset is committed.
 func progress(s *queue.Standing) (percent float64, known bool) {
 	switch {
-	case s.Ledger != nil && s.Ledger.State == wire.Done:
+	case s.Ended() && s.Ledger.State == wire.Done:
 		return 100, true
 	case s.Job.Totals == nil:
 		return 0, false

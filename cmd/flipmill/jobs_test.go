@@ -179,7 +179,7 @@ func TestCancelledJob(t *testing.T) {
 	if out, err := command(t, c.dir, "verify", dir).CombinedOutput(); err == nil || !strings.Contains(string(out), "manifest.json") {
 		t.Errorf("verify: %v\n%s", err, out)
 	}
-	c.exits(exitJobFailed, "cancelled", "submit", smallJob...)
+	c.exits(exitJobFailed, "it was cancelled, which is final: give the corpus another --job", "submit", smallJob...)
 	c.exits(exitError, "it is cancelled", "resume", "boards")
 
 	// The next job is as any other.

@@ -26,7 +26,8 @@ func newResume() *cobra.Command {
 		Long: `Takes back flipmill pause. Where chunks of the job are neither committed nor on the
 server and nobody hands them over, because its submit was interrupted or messages
 were lost, it reads the corpus again and hands over those alone. Whether a submit
-is alive shows within 15 seconds.
+is alive shows within 15 seconds. A job that has failed begins again with what is
+committed: remove the cause before.
 
 The job's record says where its corpus is. If it cannot be read from here, or came
 by standard input, the command is printed that does the same elsewhere. Where the
@@ -41,10 +42,12 @@ parts that are committed.`,
 		if errors.Is(err, queue.ErrNotFound) {
 			return fmt.Errorf("%w; if the server has lost its store, flipmill submit begins again and keeps what is committed", err)
 		}
-		if err != nil {
-			return err
+		var job *wire.Job
+		if errors.Is(err, queue.ErrEnded) {
+			job, err = v.failed(ctx, err)
+		} else if err == nil {
+			job, err = v.forsaken(ctx)
 		}
-		job, err := v.forsaken(ctx)
 		if err != nil {
 			return err
 		}
@@ -76,6 +79,19 @@ func (v *jobVerb) tell(ctx context.Context) error {
 		return now.outcome()
 	}
 	return nil
+}
+
+// failed returns the job if it has failed: then it can be driven again. If it has
+// ended otherwise, the error is that.
+func (v *jobVerb) failed(ctx context.Context, ended error) (*wire.Job, error) {
+	s, err := v.conn.Standing(ctx, v.id)
+	if err == nil && s.State() != wire.Failed.String() {
+		err = ended
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.Job, nil
 }
 
 // forsaken returns the job if chunks of it are missing that nobody hands over.

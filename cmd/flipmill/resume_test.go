@@ -166,3 +166,39 @@ func TestElsewhere(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+// TestFailedJob: a task that nobody can read fails its job. Nothing of it is left
+// on the server, and it can be driven again: what was committed stays.
+func TestFailedJob(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil)
+	want := calm(t, c.dir)
+	c.run("setup")
+	aggregator := c.start("aggregator", "-o", "far")
+	c.run("submit", append(smallJob, "--window", "6")...)
+	js := c.jetStream()
+	const spoilt = "flipmill.task.normal.boards.7"
+	remove(t, js, "FLIPMILL_TASKS", spoilt)
+	if _, err := js.Publish(t.Context(), spoilt, []byte("noise")); err != nil {
+		t.Fatal(err)
+	}
+	c.start("worker", "--workers", "1")
+	c.exits(exitJobFailed, "is failed: chunk 7: task cannot be read", "wait", "boards")
+	aggregator.await("job failed", 1)
+	c.until("gone", func(*explanation) bool {
+		for _, name := range []string{"FLIPMILL_TASKS", "FLIPMILL_RESULTS"} {
+			stream, err := js.Stream(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if stream.CachedInfo().State.Msgs > 0 {
+				return false
+			}
+		}
+		return true
+	})
+	if v := ask[view](c, exitOK, "resume", "boards", "--wait"); v.State != "done" || v.Reason != "" {
+		t.Errorf("after resume: %+v", v)
+	}
+	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/flipmill/flipmill/pkg/config"
 	"github.com/flipmill/flipmill/pkg/corpus"
 	"github.com/flipmill/flipmill/pkg/daemon"
+	"github.com/flipmill/flipmill/pkg/protocol"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/queue"
 	"github.com/flipmill/flipmill/pkg/wire"
@@ -121,6 +122,13 @@ func (s *submission) drive(ctx context.Context) error {
 	if err := s.conn.Ensure(ctx, queue.Limits{}); err != nil {
 		return err
 	}
+	var before uint32 // number of the drive before this one
+	switch job, err := s.conn.Job(ctx, s.job); {
+	case err == nil:
+		before = job.Epoch
+	case !errors.Is(err, queue.ErrNotFound):
+		return err
+	}
 	s.seen.works()
 	group, ctx := errgroup.WithContext(ctx)
 	driven, heard := make(chan struct{}), make(chan struct{}, 1)
@@ -135,7 +143,7 @@ func (s *submission) drive(ctx context.Context) error {
 		}
 		return err
 	})
-	group.Go(func() error { return s.follow(ctx, heard, driven) })
+	group.Go(func() error { return s.follow(ctx, before, heard, driven) })
 	group.Go(func() error {
 		s.sayWhoIsMissing(ctx, heard)
 		return nil
@@ -150,19 +158,27 @@ func (s *submission) drive(ctx context.Context) error {
 	return nil
 }
 
-// follow reads the ledger until the job has ended and the corpus is driven: a
-// job may have been done before, and still the corpus must be the same.
-func (s *submission) follow(ctx context.Context, heard chan<- struct{}, driven <-chan struct{}) error {
-	for ledger, err := range s.conn.WatchLedger(ctx, s.job) {
+// follow looks where the job stands until it has ended and the corpus is driven:
+// a job may have been done before, and still the corpus must be the same. What came
+// of the drives before this one is of no interest.
+func (s *submission) follow(ctx context.Context, before uint32, heard chan<- struct{}, driven <-chan struct{}) error {
+	var last time.Time
+	for now, err := range s.conn.WatchStanding(ctx, s.job) {
 		if err != nil {
 			return err
 		}
+		ledger := now.Ledger
+		if ledger == nil || now.Job.Epoch <= before || now.Heard.Equal(last) && !now.Ended() {
+			continue
+		}
+		last = now.Heard
 		select {
 		case heard <- struct{}{}:
 		default: // it will hear of the one before
 		}
 		s.meter.solved.Store(ledger.Committed.Records)
 		switch {
+		case !now.Ended():
 		case ledger.State == wire.Done:
 			select {
 			case <-driven:
@@ -170,8 +186,8 @@ func (s *submission) follow(ctx context.Context, heard chan<- struct{}, driven <
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-		case ledger.State.Ended():
-			return fmt.Errorf("%w: it is %s: %s", producer.ErrJobFailed, ledger.State, ledger.Reason)
+		default:
+			return fmt.Errorf("%w: %s", producer.ErrJobFailed, protocol.Refusal(ledger, now.Order))
 		}
 	}
 	return nil

@@ -17,6 +17,7 @@ type Collector struct {
 	received   wire.Count // accepted results, those of committed parts included
 	kept       wire.Count // of committed parts
 	inMemory   int64      // bytes of the results held in memory
+	epoch      uint32     // of the latest drive
 	ledger     wire.Ledger
 	waits      bool  // nothing can be written at present
 	due        []due // what is decided and not handed out
@@ -86,6 +87,10 @@ func (c *Collector) Recall(l *wire.Ledger) {
 	}
 	c.ledger.Received = l.Received
 }
+
+// Driven takes in the number of the latest drive. What ends the job later, ends it
+// for the drives so far.
+func (c *Collector) Driven(epoch uint32) { c.epoch = epoch }
 
 // Restore takes in a part that an earlier process committed.
 func (c *Collector) Restore(part wire.Part, count wire.Count) {
@@ -306,8 +311,12 @@ func (c *Collector) Committed(part wire.Part) {
 // Finished notes that the dataset is complete.
 func (c *Collector) Finished() { c.end(wire.Done, "") }
 
-// Fail gives the job up: what is wrong with it, waiting cannot heal.
-func (c *Collector) Fail(cause error) { c.end(wire.Failed, cause.Error()) }
+// Fail gives the job up: what is wrong with it, waiting cannot heal. What the
+// broker has of it is purged; a new drive begins anew.
+func (c *Collector) Fail(cause error) {
+	c.end(wire.Failed, cause.Error())
+	c.plan(PurgeJob, 0)
+}
 
 // Cancel ends the job because people wanted it. What workers still send, and what
 // a producer still hands over, is purged when it comes.
@@ -319,7 +328,7 @@ func (c *Collector) Cancel(reason string) {
 // end forgets the results of a job that needs no more.
 func (c *Collector) end(state wire.State, reason string) {
 	c.open, c.inMemory = nil, 0
-	c.ledger.State, c.ledger.Reason = state, reason
+	c.ledger.State, c.ledger.Reason, c.ledger.Epoch = state, reason, c.epoch
 	c.plan(Tell, 0)
 }
 

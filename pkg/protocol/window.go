@@ -45,7 +45,7 @@ func Refusal(ledger *wire.Ledger, order wire.Order) string {
 	case ended && ledger.State == wire.Failed:
 		return ledger.Reason
 	case order == wire.Cancel && !(ended && ledger.State == wire.Done):
-		return "it was cancelled"
+		return "it was cancelled, which is final: give the corpus another --job"
 	}
 	return ""
 }

@@ -52,7 +52,7 @@ func (s *Standing) State() string {
 }
 
 // Ended reports whether nothing more will happen to the job.
-func (s *Standing) Ended() bool { return s.Ledger != nil && s.Ledger.State.Ended() }
+func (s *Standing) Ended() bool { return s.Ledger != nil && s.Ledger.Ended(s.Job) }
 
 // add enters one of the job's records.
 func (s *Standing) add(key string, data []byte, written time.Time) (err error) {

@@ -17,6 +17,13 @@ type Ledger struct {
 	Parts     []Part // committed parts, ascending
 	Received  Count  // results seen at least once, committed ones included
 	Committed Count
+	Epoch     uint32 // of a job that has ended: the latest drive that the aggregator knew of
+}
+
+// Ended reports whether nothing more will happen to the job that l is of. A job
+// that has failed is open again when a new drive of it begins.
+func (l *Ledger) Ended(job *Job) bool {
+	return l.State.Ended() && !(l.State == Failed && l.Epoch < job.Epoch)
 }
 
 // State is where a job stands. The zero State is not valid.
@@ -26,7 +33,7 @@ type State uint8
 const (
 	Open      State = 1 // parts are missing
 	Done      State = 2 // the manifest is written
-	Failed    State = 3 // stopped for good, see Ledger.Reason
+	Failed    State = 3 // stopped until it is driven again, see Ledger.Reason
 	Cancelled State = 4 // stopped for good, because people wanted it
 )
 
@@ -45,7 +52,7 @@ func (s State) String() string {
 	return fmt.Sprintf("State(%d)", uint8(s))
 }
 
-// Ended reports whether nothing more will happen to the job.
+// Ended reports whether nothing more will happen to the job by itself.
 func (s State) Ended() bool { return s == Done || s == Failed || s == Cancelled }
 
 // PartDigestSize is the length of a part's mark in the ledger.
@@ -109,6 +116,7 @@ func AppendLedger(dst []byte, l *Ledger) ([]byte, error) {
 		PartDigests: digests,
 		Received:    &pb.Count{Chunks: l.Received.Chunks, Records: l.Received.Records},
 		Committed:   &pb.Count{Chunks: l.Committed.Chunks, Records: l.Committed.Records},
+		Epoch:       l.Epoch,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode ledger: %w", err)
@@ -136,7 +144,7 @@ func toLedger(l *Ledger, m *pb.Ledger) error {
 	default:
 		return fmt.Errorf("unknown state %d", m.State)
 	}
-	l.Reason = m.Reason
+	l.Reason, l.Epoch = m.Reason, m.Epoch
 	if len(m.PartDigests) != PartDigestSize*len(m.PartDeltas) {
 		return fmt.Errorf("%d bytes of digests for %d parts", len(m.PartDigests), len(m.PartDeltas))
 	}

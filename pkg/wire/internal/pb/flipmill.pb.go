@@ -39,7 +39,7 @@ const (
 	State_STATE_UNSPECIFIED State = 0
 	State_STATE_OPEN        State = 1 // parts are missing
 	State_STATE_DONE        State = 2 // the manifest is written
-	State_STATE_FAILED      State = 3 // stopped for good, see reason
+	State_STATE_FAILED      State = 3 // stopped until it is driven again, see reason
 	State_STATE_CANCELLED   State = 4 // stopped for good by Control
 )
 
@@ -1331,9 +1331,12 @@ type Ledger struct {
 	PartDeltas []int64 `protobuf:"varint,3,rep,packed,name=part_deltas,json=partDeltas,proto3" json:"part_deltas,omitempty"`
 	// For each committed part its mark of 16 bytes: the beginning of the SHA-256
 	// over the concatenated digests of its chunks.
-	PartDigests   []byte `protobuf:"bytes,4,opt,name=part_digests,json=partDigests,proto3" json:"part_digests,omitempty"`
-	Received      *Count `protobuf:"bytes,5,opt,name=received,proto3" json:"received,omitempty"` // results seen at least once, committed ones included
-	Committed     *Count `protobuf:"bytes,6,opt,name=committed,proto3" json:"committed,omitempty"`
+	PartDigests []byte `protobuf:"bytes,4,opt,name=part_digests,json=partDigests,proto3" json:"part_digests,omitempty"`
+	Received    *Count `protobuf:"bytes,5,opt,name=received,proto3" json:"received,omitempty"` // results seen at least once, committed ones included
+	Committed   *Count `protobuf:"bytes,6,opt,name=committed,proto3" json:"committed,omitempty"`
+	// Of a job that has ended: the latest drive that the aggregator knew of. A drive
+	// that begins after a job has failed opens it again.
+	Epoch         uint32 `protobuf:"varint,7,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1408,6 +1411,13 @@ func (x *Ledger) GetCommitted() *Count {
 		return x.Committed
 	}
 	return nil
+}
+
+func (x *Ledger) GetEpoch() uint32 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
 }
 
 // Count is an amount of work.
@@ -1672,7 +1682,7 @@ const file_flipmill_proto_rawDesc = "" +
 	"\x06Source\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\fR\x04name\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\x12\x16\n" +
-	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\xf0\x01\n" +
+	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\x86\x02\n" +
 	"\x06Ledger\x12(\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x12.flipmill.v1.StateR\x05state\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x1f\n" +
@@ -1680,7 +1690,8 @@ const file_flipmill_proto_rawDesc = "" +
 	"partDeltas\x12!\n" +
 	"\fpart_digests\x18\x04 \x01(\fR\vpartDigests\x12.\n" +
 	"\breceived\x18\x05 \x01(\v2\x12.flipmill.v1.CountR\breceived\x120\n" +
-	"\tcommitted\x18\x06 \x01(\v2\x12.flipmill.v1.CountR\tcommitted\"9\n" +
+	"\tcommitted\x18\x06 \x01(\v2\x12.flipmill.v1.CountR\tcommitted\x12\x14\n" +
+	"\x05epoch\x18\a \x01(\rR\x05epoch\"9\n" +
 	"\x05Count\x12\x16\n" +
 	"\x06chunks\x18\x01 \x01(\x03R\x06chunks\x12\x18\n" +
 	"\arecords\x18\x02 \x01(\x03R\arecords\"3\n" +
