@@ -48,6 +48,7 @@ func arrows() map[string]arrow {
 				sync + " " + prometheus + " github.com/spf13/cobra github.com/schollz/progressbar/v3 golang.org/x/term",
 			tests: "github.com/rogpeppe/go-internal github.com/nats-io github.com/prometheus/common " + duckdb, // the real broker, as a process
 		},
+		"deployments":       {tests: "github.com/compose-spec/compose-go/v2 github.com/prometheus k8s.io/api k8s.io/apimachinery sigs.k8s.io/kustomize sigs.k8s.io/yaml"},
 		"deployments/image": {imports: "github.com/google/go-containerregistry golang.org/x/crypto/x509roots"},
 	}
 }
