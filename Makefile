@@ -30,7 +30,7 @@ CHAOS := $(GO) test -count=1 -v ./cmd/flipmill -run='^TestChaos$$' -seed=$(SEED)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # the steps of test load all cores by themselves
-.PHONY: help build test test-all unit single race fuzz bench bench-once e2e chaos chaos-long cut-long lint vuln generate image release profile clean
+.PHONY: help build test test-all unit single race fuzz bench bench-once e2e chaos chaos-long cut-long simulate lint vuln generate image release profile clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +74,10 @@ chaos: ## kill KILLS (50) processes of running jobs; SEED=N makes the choices of
 
 chaos-long: ## kill N (1000) processes of running jobs
 	$(CHAOS) -timeout=120m -kills=$(N)
+
+simulate: N = 200000
+simulate: ## N (200000) schedules of the roles over a model of the broker; SEED=N begins with the one of an earlier time
+	$(GO) test -count=1 -v -timeout=60m ./pkg/protocol -run='^TestSimulation$$' -schedules=$(N) -seed=$(SEED)
 
 cut-long: ## cut clients off from one server and from a cluster for a minute each
 	$(GO) test -count=1 -v ./cmd/flipmill -run='^TestCutOff$$' -timeout=20m -cut=60s

@@ -324,15 +324,13 @@ func (a *aggregator) announce(j *job) {
 	}
 }
 
-// errLost says that the log no longer has what it had.
-var errLost = errors.New("result lost")
-
-// commit makes a full part durable.
+// commit makes a full part durable. Where the log no longer has what it had, it
+// returns queue.ErrNotFound, which ends Run: whoever calls it again begins with
+// the log as it is.
 func (a *aggregator) commit(ctx context.Context, j *job, part int64) error {
 	footer, err := a.stitch(ctx, j, part)
-	if errors.Is(err, errLost) {
-		a.log.Warn("results are lost; the same submit brings them again", "job", j.id, "part", part, "error", err)
-		return nil
+	if errors.Is(err, queue.ErrNotFound) {
+		return fmt.Errorf("part %d of job %s: %w", part, j.id, err)
 	}
 	var mark wire.Part
 	if err == nil {
@@ -361,10 +359,7 @@ func (a *aggregator) stitch(ctx context.Context, j *job, number int64) (dataset.
 		h := j.chunks.At(chunk)
 		result := h.Result
 		if result == nil {
-			if result, err = a.reread(ctx, h.Seq); errors.Is(err, queue.ErrNotFound) {
-				j.chunks.Lose(chunk)
-				return dataset.Footer{}, fmt.Errorf("chunk %d: %w: %w", chunk, errLost, err)
-			} else if err != nil {
+			if result, err = a.reread(ctx, h); err != nil {
 				return dataset.Footer{}, fmt.Errorf("read chunk %d again: %w", chunk, err)
 			}
 		}
@@ -388,13 +383,18 @@ func (a *aggregator) stitch(ctx context.Context, j *job, number int64) (dataset.
 	return footer, err
 }
 
-func (a *aggregator) reread(ctx context.Context, seq uint64) (*wire.Result, error) {
+// reread reads a result again that memory did not hold.
+func (a *aggregator) reread(ctx context.Context, h *protocol.Held) (*wire.Result, error) {
 	a.opts.Metrics.rereads.Inc()
-	r, err := a.conn.ReadResult(ctx, seq)
+	r, err := a.conn.ReadResult(ctx, h.Seq)
 	if err != nil {
 		return nil, err
 	}
-	return r.Parse()
+	result, err := r.Parse()
+	if err != nil || !h.Same(result) {
+		return nil, fmt.Errorf("%w: another one, of chunk %d of job %s, is in its place", queue.ErrNotFound, r.ID.Chunk, r.ID.Job)
+	}
+	return result, nil
 }
 
 // finish completes a dataset of which every part is committed.

@@ -59,11 +59,17 @@ func limitedBroker(t testing.TB, limits queue.Limits) *queue.Conn {
 	return conn
 }
 
-// serve runs an aggregator until stop is called.
+// serve runs an aggregator until stop is called; like the verb, anew after a loss.
 func serve(t testing.TB, conn *queue.Conn, opts Options) (stop func()) {
 	ctx, cancel := context.WithCancel(testContext(t))
 	ended := make(chan error, 1)
-	go func() { ended <- Run(ctx, conn, opts) }()
+	go func() {
+		err := Run(ctx, conn, opts)
+		for errors.Is(err, queue.ErrNotFound) {
+			err = Run(ctx, conn, opts)
+		}
+		ended <- err
+	}()
 	stopped := false
 	stop = func() {
 		t.Helper()

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 
@@ -34,8 +35,16 @@ type openPart struct {
 type Held struct {
 	Seq     uint64
 	Result  *wire.Result // nil: read it again by Seq
-	epoch   uint32
+	id      wire.ID
 	records int64
+	digest  [sha256.Size]byte
+}
+
+// Same reports whether a result that was read again is the one that was accepted.
+// A broker that came back with an older store gives the same places in its log to
+// other results.
+func (h *Held) Same(r *wire.Result) bool {
+	return r.ID == h.id && r.Records() == h.records && r.Digest == h.digest
 }
 
 // due is a step that is to be taken.
@@ -90,7 +99,7 @@ func (c *Collector) Recall(l *wire.Ledger) {
 
 // Driven takes in the number of the latest drive. What ends the job later, ends it
 // for the drives so far.
-func (c *Collector) Driven(epoch uint32) { c.epoch = epoch }
+func (c *Collector) Driven(epoch uint32) { c.epoch = max(c.epoch, epoch) }
 
 // Restore takes in a part that an earlier process committed.
 func (c *Collector) Restore(part wire.Part, count wire.Count) {
@@ -149,6 +158,7 @@ func (c *Collector) Receive(id wire.ID, seq uint64, content func() (*wire.Result
 		c.Fail(fmt.Errorf("read the result of chunk %d: %w", id.Chunk, err))
 		return Refused
 	}
+	c.Driven(r.ID.Epoch) // a result may overtake the job's record
 	if err := c.check(r); err != nil {
 		c.Fail(err)
 		return Refused
@@ -163,12 +173,12 @@ func (c *Collector) Receive(id wire.ID, seq uint64, content func() (*wire.Result
 		p = &openPart{chunks: map[int64]*Held{}}
 		c.open[id.Part] = p
 	}
-	h := &Held{Seq: seq, Result: r, epoch: id.Epoch, records: r.Records()}
+	h := &Held{Seq: seq, Result: r, id: id, records: r.Records(), digest: r.Digest}
 	old := p.chunks[id.Chunk]
 	switch {
 	case old == nil:
 		c.count(p, 1, h.records)
-	case old.epoch < h.epoch: // the corpus was driven again; its newest reading counts
+	case old.id.Epoch < h.id.Epoch: // the corpus was driven again; its newest reading counts
 		c.count(p, 0, h.records-old.records)
 		c.inMemory -= old.size()
 	default:
@@ -196,15 +206,6 @@ func (c *Collector) Forget(chunk int64) {
 	h := c.At(chunk)
 	c.inMemory -= h.size()
 	h.Result = nil
-}
-
-// Lose notes that the result of a chunk is not in the log any more: the chunk is
-// missing again.
-func (c *Collector) Lose(chunk int64) {
-	p, h := c.open[chunk/c.partChunks], c.At(chunk)
-	c.inMemory -= h.size()
-	c.count(p, -1, -h.records)
-	delete(p.chunks, chunk)
 }
 
 func (c *Collector) count(p *openPart, chunks, records int64) {
@@ -360,10 +361,13 @@ func (c *Collector) Refresh() {
 }
 
 // Ledger returns what is to be told. What has been received does not fall, though
-// a restart has to find it again.
+// a restart has to find it again and what was lost comes again; only the end of
+// a job makes it what it is.
 func (c *Collector) Ledger() *wire.Ledger {
-	if c.received.Records >= c.ledger.Received.Records {
-		c.ledger.Received = c.received
+	told := &c.ledger.Received
+	told.Chunks, told.Records = max(told.Chunks, c.received.Chunks), max(told.Records, c.received.Records)
+	if c.ledger.State == wire.Done {
+		*told = c.received
 	}
 	c.ledger.Committed = c.kept
 	return &c.ledger

@@ -113,7 +113,7 @@ func (s *script) dump() string {
 	for _, part := range slices.Sorted(maps.Keys(s.c.open)) {
 		for _, chunk := range slices.Sorted(maps.Keys(s.c.open[part].chunks)) {
 			h := s.c.At(chunk)
-			fmt.Fprintf(&b, "part %d chunk %d: seq %d epoch %d, %d records\n", part, chunk, h.Seq, h.epoch, h.records)
+			fmt.Fprintf(&b, "part %d chunk %d: seq %d epoch %d, %d records\n", part, chunk, h.Seq, h.id.Epoch, h.records)
 		}
 	}
 	fmt.Fprintf(&b, "committed parts %v\n", slices.Sorted(maps.Keys(s.c.committed)))

@@ -27,8 +27,8 @@ type Window struct {
 	parts   []wire.Part         // handed over completely
 	digests [][sha256.Size]byte // of the chunks so far of the part being handed over
 
-	// The part being handed over, if it was committed when its first chunk came:
-	// its chunks are compared instead of published.
+	// The part being handed over, if it is committed: its chunks are compared
+	// instead of published.
 	committed *wire.Part
 }
 
@@ -40,11 +40,14 @@ func NewWindow(partChunks, parts int) *Window {
 // Refusal says why a job must not be driven any further, nothing while it may.
 // The ledger is nil before an aggregator has taken the job up.
 func Refusal(ledger *wire.Ledger, order wire.Order) string {
-	ended := ledger != nil && ledger.State.Ended()
+	state := wire.Open
+	if ledger != nil {
+		state = ledger.State
+	}
 	switch {
-	case ended && ledger.State == wire.Failed:
+	case state == wire.Failed:
 		return ledger.Reason
-	case order == wire.Cancel && !(ended && ledger.State == wire.Done):
+	case state == wire.Cancelled, order == wire.Cancel && state != wire.Done:
 		return "it was cancelled, which is final: give the corpus another --job"
 	}
 	return ""
@@ -64,18 +67,16 @@ func (w *Window) Next() Step {
 	if w.ledger == nil {
 		return Rest
 	}
-	if len(w.digests) == 0 { // for the rest of a part its first chunk decides
-		part := w.chunks / w.partChunks
-		if part >= w.ledger.Oldest()+w.width {
-			return Rest
-		}
-		w.committed = nil
-		if found, ok := w.ledger.Part(part); ok {
-			w.committed = &found
-		}
+	_, part := w.Chunk()
+	done := w.ledger.State == wire.Done
+	if part >= w.ledger.Oldest()+w.width && !done {
+		return Rest
 	}
+	w.committed = nil
+	found, committed := w.ledger.Part(part)
 	switch {
-	case w.committed != nil:
+	case committed, done: // what a job that is done does not have is of another corpus
+		w.committed = &found
 		return Compare
 	case w.stored[w.chunks]:
 		return Pass
