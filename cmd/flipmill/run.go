@@ -27,7 +27,8 @@ func newRun() *cobra.Command {
 		Long: `Starts an embedded NATS server, a producer, workers and the aggregator in this
 process, solves every board of the corpus, and leaves a dataset in
 OUTPUT/job=JOB. A CORPUS is a file, plain or compressed with gzip, zstd, bzip2
-or xz, a folder of such files, a pattern in quotes, or - for standard input. Records that cannot be read go to the rejects table.
+or xz, a folder of such files, a pattern in quotes, or - for standard input.
+Records that cannot be read go to the rejects table.
 
 An interrupted run keeps what it has committed: the same command finishes it.`,
 		Example: `  flipmill run examples/boards-5x5.txt --size 5x5

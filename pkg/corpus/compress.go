@@ -52,6 +52,12 @@ func (s *source) decompress() error {
 	return e.explain(err)
 }
 
+// compressed reports whether the text is not what is stored.
+func (s *source) compressed() bool {
+	_, is := s.text.(*expansion)
+	return is
+}
+
 // longestHead is how many bytes tell a compression and what it asks for: those
 // of xz up to the end of checkDictionary.
 const longestHead = 12 + 2 + 2*9 + 3

@@ -47,10 +47,11 @@ const (
 	TSV    = "tsv"    // the same with tabs
 	JSONL  = "jsonl"  // a JSON value a line
 	JSON   = "json"   // one JSON array of such values
+	NPY    = "npy"    // an array of NumPy
 )
 
 // Formats returns the names that Options.Format may have.
-func Formats() []string { return []string{Auto, Lines, Blocks, Grid, CSV, TSV, JSONL, JSON} }
+func Formats() []string { return []string{Auto, Lines, Blocks, Grid, CSV, TSV, JSONL, JSON, NPY} }
 
 // Options says how a corpus is written.
 type Options struct {
@@ -133,6 +134,8 @@ func newReader(format string, opts Options) reader {
 		return &jsonLines{values{newNamed(s, opts)}}
 	case JSON:
 		return &jsonArray{values: values{newNamed(s, opts)}, max: opts.MaxLine}
+	case NPY:
+		return &npy{sheet: s, want: opts.Size}
 	}
 	panic("BUG: corpus: no reader of format " + format)
 }
@@ -160,6 +163,7 @@ type Corpus struct {
 	src    *source
 	format reader   // of src; nil where src has no record
 	in     *scanner // reads src
+	line   int64    // of the last record of src
 	done   []Source
 
 	first    Record // read by Open, given out by the first Next
@@ -254,7 +258,7 @@ func (c *Corpus) readRecord(rec *Record) error {
 			err = c.format.next(c.in, rec)
 		}
 		if err == nil {
-			rec.Source = c.src.name
+			rec.Source, c.line = c.src.name, rec.Line
 			if rec.Rejected() {
 				rec.Reject.Raw = bytes.TrimSuffix(rec.Reject.Raw, []byte{'\r'})
 			}
@@ -265,7 +269,7 @@ func (c *Corpus) readRecord(rec *Record) error {
 			return nil
 		}
 		if err != io.EOF {
-			return fmt.Errorf("read %s, line %d: %w", c.src.name, c.in.line, err)
+			return c.located(err)
 		}
 		if err := c.finishSource(); err != nil {
 			return err
@@ -275,7 +279,7 @@ func (c *Corpus) readRecord(rec *Record) error {
 
 // overExpanded makes the rest of the source one bad record.
 func (c *Corpus) overExpanded(rec *Record) {
-	rec.begin(c.in.line + 1)
+	rec.begin(max(c.in.line, c.line) + 1)
 	rec.Source = c.src.name
 	rec.reject(puzzle.OverExpanded, "%v", errOverExpanded)
 	c.format = nil
@@ -291,7 +295,7 @@ func (c *Corpus) openNext() error {
 	if err != nil {
 		return err
 	}
-	c.src, c.format, c.paths = src, nil, c.paths[1:]
+	c.src, c.format, c.line, c.paths = src, nil, 0, c.paths[1:]
 	if c.in, err = newScanner(src.text, c.opts.MaxLine); err != nil {
 		return fmt.Errorf("read %s: %w", src.name, err)
 	}
@@ -307,9 +311,17 @@ func (c *Corpus) openNext() error {
 	}
 	c.format = c.readers[format]
 	if err := c.format.begin(src, c.in); err != nil {
-		return fmt.Errorf("read %s, line %d: %w", src.name, c.in.line, err)
+		return c.located(err)
 	}
 	return nil
+}
+
+// located says where an error is.
+func (c *Corpus) located(err error) error {
+	if c.in.line == 0 { // not read by lines, or not yet
+		return fmt.Errorf("read %s: %w", c.src.name, err)
+	}
+	return fmt.Errorf("read %s, line %d: %w", c.src.name, c.in.line, err)
 }
 
 // formatOf returns the format of the source that is open: as it is given, as

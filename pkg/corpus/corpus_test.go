@@ -128,7 +128,7 @@ func checkRecord(t testing.TB, rec *corpus.Record) {
 	switch r := rec.Reject; {
 	case !slices.Contains(reasons, r.Reason):
 		t.Fatalf("line %d: reason %q", rec.Line, r.Reason)
-	case len(r.Raw) == 0 || len(r.Raw) > puzzle.MaxRaw:
+	case len(r.Raw) == 0 && r.Reason != puzzle.Truncated || len(r.Raw) > puzzle.MaxRaw:
 		t.Fatalf("line %d: %d bytes of raw text", rec.Line, len(r.Raw))
 	case r.Detail == "" || !utf8.ValidString(r.Detail) || strings.ContainsAny(r.Detail, "\x00\n"):
 		t.Fatalf("line %d: detail %q", rec.Line, r.Detail)
@@ -213,6 +213,9 @@ func disguises(text, format string, good bool) map[string]string {
 func TestEmpty(t *testing.T) {
 	for _, format := range corpus.Formats() {
 		for _, text := range []string{"", "\n", "\ufeff", "\ufeff\r\n", " \t\r\n\n  ", strings.Repeat("\n", 300_000), gzipped(""), gzipped("\n"), zstded("")} {
+			if format == corpus.NPY && text != "" { // where nothing is blank
+				continue
+			}
 			shown, _, err := readAll(t, strings.NewReader(text), corpus.Options{Format: format})
 			if err != nil || shown != nil {
 				t.Errorf("%s, %.20q: %q, %v", format, text, shown, err)

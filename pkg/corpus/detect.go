@@ -29,6 +29,8 @@ func formatOfName(name string) string {
 		return JSONL
 	case ".json":
 		return JSON
+	case ".npy":
+		return NPY
 	}
 	return ""
 }
@@ -36,7 +38,7 @@ func formatOfName(name string) string {
 // detect tells the format of a corpus from its beginning, which starts with a
 // line that is not blank. It guesses only where another reading is far-fetched:
 //
-//  0. a brace: jsonl; a bracket: jsonl where the line is a board, else json;
+//  0. the magic of npy: npy; a brace: jsonl; a bracket: jsonl where the line is a board, else json;
 //     fields separated by commas or tabs, one of which is called as that of the
 //     boards: csv or tsv;
 //  1. two numbers that are not two cells, or that are but fit the row below:
@@ -50,6 +52,9 @@ func formatOfName(name string) string {
 //     than 16 cells and no second block follows, as they may be boards;
 //  6. otherwise lines.
 func detect(view []byte, opts Options) (format string, err error) {
+	if bytes.HasPrefix(view, []byte(npyMagic)) {
+		return NPY, nil
+	}
 	first, below, _ := bytes.Cut(view, []byte{'\n'})
 	if format := detectJSON(first); format != "" {
 		return format, nil

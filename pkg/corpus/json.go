@@ -299,8 +299,9 @@ func (v *values) cell(rec *Record, text []byte) (rest []byte) {
 		return s.put(rec, 1, text[end:])
 	case string(token) == "false":
 		return s.put(rec, 0, text[end:])
-	case len(token) == 1 && token[0]-'0' <= 1 && s.class[token[0]] >= blank: // a digit that is no symbol
-		return s.put(rec, token[0]-'0', text[end:])
+	case len(token) == 1 && token[0]-'0' <= 1 && s.n < maxCells:
+		s.digit(token[0] - '0')
+		return text[end:]
 	}
 	if s.n+len(token) > maxCells {
 		rec.reject(puzzle.TooLarge, "more than %d cells", maxCells)

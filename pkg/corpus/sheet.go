@@ -128,6 +128,16 @@ func (s *sheet) put(rec *Record, cell byte, rest []byte) []byte {
 	return rest
 }
 
+// digit takes 0 or 1 as a cell: as what the symbols say of that digit, if they
+// do. There is room for a cell.
+func (s *sheet) digit(n byte) {
+	if class := s.class['0'+n]; class < blank {
+		n = class
+	}
+	s.cells[s.n] = n
+	s.n++
+}
+
 // endRow makes a row of the cells from start on.
 func (s *sheet) endRow(rec *Record, start int) {
 	width := s.n - start
