@@ -8,7 +8,7 @@ import "github.com/flipmill/flipmill/pkg/puzzle"
 // lines close together. It lives on the stack of Solve.
 const (
 	blockBoards = 64   // most boards in a block; 128 bytes of every line
-	blockMasks  = 1024 // masks in a block: all 64 boards up to 16 lines, 4 boards at 256
+	blockMasks  = 4096 // masks in a block: all 64 boards up to 64 lines, 16 boards at 256
 	maxWords    = 64   // words of the largest packed board, see layout
 	lowPatterns = 256  // quiet patterns in the search's table, see quiet
 )
@@ -19,6 +19,10 @@ func blockStride(size puzzle.Size) int {
 	return min(blockBoards, blockMasks/size.Lines()&^3)
 }
 
+// column holds one value for each board of a block. Its length is fixed, so that
+// loops over it need no checks.
+type column[T any] = [blockBoards]T
+
 // block is the working memory for some consecutive boards of a run.
 type block struct {
 	stride int                // masks from one line to the next
@@ -26,14 +30,36 @@ type block struct {
 	masks  [blockMasks]uint16 // line l of board i at l*stride+i: the boards, then in place their solutions
 
 	// The block's part of the Answers.
-	status  []puzzle.Status
-	moves   []int32
-	count   []int64
-	reached []puzzle.Target
+	verdict
+	reached *column[puzzle.Target]
 
-	fail    [blockBoards]uint16 // chase: not 0 where the board has no solution
+	fail    column[uint16]      // chase: not 0 where the board has no solution
 	x, y    [maxWords]uint64    // packed boards
 	weights [lowPatterns]uint16 // the search's
+	words   words
+}
+
+// tail takes the place of Answers that end before the block does.
+type tail struct {
+	status  column[puzzle.Status]
+	moves   column[int32]
+	count   column[int64]
+	reached column[puzzle.Target]
+}
+
+// store copies n answers to dst, from lo on.
+func (t *tail) store(dst *puzzle.Answers, lo, n int) {
+	copy(dst.Status[lo:lo+n], t.status[:])
+	copy(dst.MinMoves[lo:lo+n], t.moves[:])
+	copy(dst.OptimalCount[lo:lo+n], t.count[:])
+	copy(dst.Reached[lo:lo+n], t.reached[:])
+}
+
+// verdict is what is found for the boards of a block, but for their solutions.
+type verdict struct {
+	status *column[puzzle.Status]
+	moves  *column[int32]
+	count  *column[int64]
 }
 
 // load fills the block with the boards from lo on.
@@ -43,22 +69,18 @@ func (b *block) load(boards puzzle.Run, lo int) {
 	}
 }
 
-// open makes the answers from lo on the block's, all impossible as yet.
-func (b *block) open(dst *puzzle.Answers, lo int) {
-	hi := min(lo+b.stride, len(dst.Status))
-	b.n = hi - lo
-	b.status, b.moves = dst.Status[lo:hi], dst.MinMoves[lo:hi]
-	b.count, b.reached = dst.OptimalCount[lo:hi], dst.Reached[lo:hi]
-	clear(b.moves)
-	clear(b.count)
+// reset makes all boards of the block impossible as yet.
+func (b *block) reset() {
+	clear(b.moves[:])
+	clear(b.count[:])
+	clear(b.reached[:])
 	for i := range b.status {
-		b.status[i], b.reached[i] = puzzle.Impossible, puzzle.Zero
+		b.status[i] = puzzle.Impossible
 	}
 }
 
-// store copies the block's solutions to the answers from lo on.
-func (b *block) store(dst *puzzle.Answers, lo int) {
-	out := dst.Solutions
+// store copies the block's solutions to out, from lo on.
+func (b *block) store(out puzzle.Run, lo int) {
 	for l := range out.Lines() {
 		copy(out.Masks[l*out.Count+lo:], b.masks[l*b.stride:l*b.stride+b.n])
 	}
@@ -83,16 +105,22 @@ func (b *block) fill(lines, width int) {
 	}
 }
 
-// four returns masks k to k+3 as one word, the first lowest. The compiler makes
-// one load of it.
-func (b *block) four(k int) uint64 {
-	m := b.masks[k:][:4]
+// four returns masks k to k+3 as one word, the first lowest.
+func (b *block) four(k int) uint64 { return four(b.masks[k:]) }
+
+// setFour is the inverse of four.
+func (b *block) setFour(k int, x uint64) { setFour(b.masks[k:], x) }
+
+// four returns the first four masks as one word, the first lowest. The compiler
+// makes one load of it.
+func four(m []uint16) uint64 {
+	m = m[:4]
 	return uint64(m[0]) | uint64(m[1])<<16 | uint64(m[2])<<32 | uint64(m[3])<<48
 }
 
 // setFour is the inverse of four.
-func (b *block) setFour(k int, x uint64) {
-	m := b.masks[k:][:4]
+func setFour(m []uint16, x uint64) {
+	m = m[:4]
 	m[0], m[1], m[2], m[3] = uint16(x), uint16(x>>16), uint16(x>>32), uint16(x>>48)
 }
 

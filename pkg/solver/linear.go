@@ -18,19 +18,24 @@ type linear struct {
 	row      int      // words in a table entry: packed presses, and the checks above or behind them
 	table    []uint64 // entry of piece p and value v at (p<<bits+v)*row
 	onesTail []uint64 // the words with checks, for the all-1 board
+
+	// Where row is 1, instead of bits and table; see words.go.
+	tables   []pieceTable // of each piece
+	outcomes *outcomes    // nil where there are too many
 }
 
-// piece is a part of a line: its line and lowest bit.
+// piece is a part of a line: its line and lowest bit; or, in words, two lines.
 type piece struct {
-	line, shift int
+	line, shift, lines int
 }
 
 // Cells in a piece: a byte while the tables of 16×16 stay at 400 KB, a nibble
-// beyond (16 MB at 256×16).
+// beyond (16 MB at 256×16); more in words, see there.
 const (
 	smallBits     = 8
 	largeBits     = 4
 	smallMaxWords = 4
+	wordBits      = 10
 )
 
 func newLinear(rule puzzle.Rule, size puzzle.Size, limit int64) *linear {
@@ -47,14 +52,23 @@ func newLinear(rule puzzle.Rule, size puzzle.Size, limit int64) *linear {
 	if y.words > smallMaxWords {
 		k.bits = largeBits
 	}
-	k.fillTable(k.contributions(columns[:rank], pivots))
-
-	ones := block{stride: 4, n: 1}
+	single := k.contributions(columns[:rank], pivots)
+	ones := block{stride: blockBoards, n: 1}
 	ones.fill(y.lines, y.width)
 	out := make([]uint64, k.row)
-	k.lookUp(out, &ones, 0)
+	if k.row == 1 {
+		k.fillTables(single)
+		k.lookUpAll(&ones.words.zero, ones.masks[:], ones.stride)
+		out[0] = ones.words.zero[0]
+	} else {
+		k.fillTable(single)
+		k.lookUp(out, &ones, 0)
+	}
 	k.onesTail = append(k.onesTail, out[y.words-1:]...)
 	k.quiet.setOnes(k.presses(out))
+	if k.row == 1 {
+		k.outcomes = newOutcomes(k.quiet)
+	}
 	return k
 }
 
@@ -124,7 +138,7 @@ func (k *linear) fillTable(single [][]uint64) {
 	for line := range y.lines {
 		lowest := y.position(line, y.width-1)
 		for shift := 0; shift < y.width; shift += k.bits {
-			k.pieces = append(k.pieces, piece{line, shift})
+			k.pieces = append(k.pieces, piece{line, shift, 1})
 			start := len(k.table)
 			k.table = append(k.table, make([]uint64, k.row<<k.bits)...)
 			entry := func(v int) []uint64 { return k.table[start+v*k.row:][:k.row] }

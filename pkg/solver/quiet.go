@@ -113,7 +113,7 @@ func (q *quiet) straight(b *block, target puzzle.Target) {
 	var none [puzzle.MaxLines]uint16
 	var toOne [blockBoards]int32
 	if target != puzzle.One {
-		b.weigh(b.moves, none[:q.lines])
+		b.weigh(b.moves[:b.n], none[:q.lines])
 	}
 	if target != puzzle.Zero {
 		b.weigh(toOne[:b.n], q.onesLines)

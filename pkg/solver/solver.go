@@ -58,7 +58,7 @@ type Solver struct {
 	fridge *fridge
 }
 
-// New prepares a solver. It takes microseconds for small boards and row-chasing
+// New prepares a solver. It takes up to a few milliseconds for small boards and row-chasing
 // rules, up to about a second for other rules at 256×16.
 func New(rule puzzle.Rule, size puzzle.Size, opts Options) (*Solver, error) {
 	if err := size.Validate(); err != nil {
@@ -104,22 +104,38 @@ func (s *Solver) Solve(dst *puzzle.Answers, boards puzzle.Run, target puzzle.Tar
 	dst.Reset(boards.Size, boards.Count)
 	dst.Nullity = s.nullity
 	var b block
+	var rest tail
 	b.stride = blockStride(s.size)
 	for lo := 0; lo < boards.Count; lo += b.stride {
-		b.open(dst, lo)
+		b.n = min(b.stride, boards.Count-lo)
+		if b.n == blockBoards {
+			b.verdict = verdict{(*column[puzzle.Status])(dst.Status[lo:]), (*column[int32])(dst.MinMoves[lo:]), (*column[int64])(dst.OptimalCount[lo:])}
+			b.reached = (*column[puzzle.Target])(dst.Reached[lo:])
+		} else {
+			b.verdict, b.reached = verdict{&rest.status, &rest.moves, &rest.count}, &rest.reached
+		}
 		if s.linear != nil && s.linear.row == 1 {
 			s.linear.solveWords(&b, dst.Solutions, boards, lo, target)
-			continue
+		} else {
+			b.load(boards, lo)
+			s.solve(&b, target)
+			b.store(dst.Solutions, lo)
 		}
-		b.load(boards, lo)
-		switch {
-		case s.chase != nil:
-			s.chase.solve(&b, target)
-		case s.linear != nil:
-			s.linear.solve(&b, target)
-		default:
-			s.fridge.solve(&b, target)
+		if b.n < blockBoards {
+			rest.store(dst, lo, b.n)
 		}
-		b.store(dst, lo)
+	}
+}
+
+// solve answers the boards of the block in their place.
+func (s *Solver) solve(b *block, target puzzle.Target) {
+	b.reset()
+	switch {
+	case s.chase != nil:
+		s.chase.solve(b, target)
+	case s.linear != nil:
+		s.linear.solve(b, target)
+	default:
+		s.fridge.solve(b, target)
 	}
 }

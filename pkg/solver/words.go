@@ -1,7 +1,6 @@
 package solver
 
 import (
-	"math"
 	"math/bits"
 
 	"github.com/flipmill/flipmill/pkg/puzzle"
@@ -9,56 +8,190 @@ import (
 
 // This file is the linear kernel once more, for boards that fit one word
 // together with their checks: up to 8×8, and so most corpora. Each step is done
-// for all boards of the block before the next, in plain loops.
+// for all boards of the block before the next, in plain loops without branches
+// that depend on a board.
+
+// words is the working memory for a block of these.
+type words struct {
+	zero, one column[uint64] // presses and failing checks, then solutions
+	ones      struct {       // what is found for one, where zero is the other choice
+		status column[puzzle.Status]
+		moves  column[int32]
+		count  column[int64]
+	}
+	pieces column[uint16] // of solutions
+}
 
 // solveWords answers the boards of the block where k.row is 1. They have few
 // lines, so it reads them, from lo on, and writes their solutions where they
-// are, without a copy in the block.
+// are; only a block that is not full is copied.
 func (k *linear) solveWords(b *block, solutions, boards puzzle.Run, lo int, target puzzle.Target) {
-	var words [blockBoards]uint64
-	x := words[:b.n]
-	k.lookUpAll(x, boards, lo)
-	q, ones, checks := k.quiet, k.onesTail[0], k.quiet.lastBits()
-	status := q.status()
-	for i, zero := range x {
-		x[i] = 0
-		best := found{moves: math.MaxInt}
-		if target != puzzle.One && zero>>checks == 0 {
-			x[i], best = q.searchWord(zero)
-			b.answer(i, status, best, puzzle.Zero)
+	in, out, stride := boards.Masks[lo:], solutions.Masks[lo:], boards.Count
+	if b.n < blockBoards {
+		b.load(boards, lo)
+		in, out, stride = b.masks[:], b.masks[:], b.stride
+	}
+	w := &b.words
+	k.lookUpAll(&w.zero, in, stride)
+	switch target {
+	case puzzle.Zero:
+		k.choose(&w.zero, b.n, b.verdict)
+		clear(b.reached[:])
+	case puzzle.One:
+		k.invert(&w.zero, &w.zero)
+		k.choose(&w.zero, b.n, b.verdict)
+		for i, status := range b.status {
+			b.reached[i] = puzzle.One &^ puzzle.Target(status&puzzle.Impossible)
 		}
-		if one := zero ^ ones; target != puzzle.Zero && one>>checks == 0 {
-			if solution, f := q.searchWord(one); f.moves < best.moves {
-				x[i] = solution
-				b.answer(i, status, f, puzzle.One)
+	case puzzle.Either:
+		k.invert(&w.one, &w.zero)
+		k.choose(&w.zero, b.n, b.verdict)
+		k.choose(&w.one, b.n, verdict{&w.ones.status, &w.ones.moves, &w.ones.count})
+		b.prefer()
+	}
+	k.quiet.unpackAll(out, stride, &w.zero, &w.pieces)
+	if b.n < blockBoards {
+		b.store(solutions, lo)
+	}
+}
+
+// invert sets y to the look-ups of the inverse boards.
+func (k *linear) invert(y, x *column[uint64]) {
+	for i, look := range x {
+		y[i] = look ^ k.onesTail[0]
+	}
+}
+
+// fillTables makes the tables from the entries of single cells: one for each
+// pair of lines, where these have no more than wordBits cells, or else for each
+// line, or half a line.
+func (k *linear) fillTables(single [][]uint64) {
+	y := &k.quiet.layout
+	const rest = 16 - wordBits // lowest bit of the upper half
+	for line := 0; line < y.lines; {
+		first := y.position(line, y.width-1)
+		switch {
+		case 2*y.width <= wordBits && line+1 < y.lines:
+			k.fillPiece(piece{line, 0, 2}, single[first-y.width:][:2*y.width])
+			line++
+		case y.width <= wordBits:
+			k.fillPiece(piece{line, 0, 1}, single[first:][:y.width])
+		default:
+			k.fillPiece(piece{line, 0, 1}, single[first:][:wordBits])
+			k.fillPiece(piece{line, rest, 1}, append(make([][]uint64, wordBits-rest), single[first+wordBits:first+y.width]...))
+		}
+		line++
+	}
+}
+
+// fillPiece makes the table of a piece from the entries of its cells.
+func (k *linear) fillPiece(at piece, single [][]uint64) {
+	var table pieceTable
+	for v := 1; v < 1<<len(single); v++ {
+		table[v] = table[v&(v-1)]
+		if cell := single[trailing(v)]; cell != nil {
+			table[v] ^= cell[0]
+		}
+	}
+	k.pieces, k.tables = append(k.pieces, at), append(k.tables, table)
+}
+
+// lookUpAll sets x to the presses and failing checks of the boards.
+func (k *linear) lookUpAll(x *column[uint64], boards []uint16, stride int) {
+	clear(x[:])
+	for p, at := range k.pieces {
+		line := (*column[uint16])(boards[at.line*stride:])
+		if at.lines == 1 {
+			k.tables[p].one(x, at.shift, line)
+		} else {
+			k.tables[p].two(x, k.quiet.width, line, (*column[uint16])(boards[(at.line+1)*stride:]))
+		}
+	}
+}
+
+// pieceTable has what a piece of each value adds to the look-up of its board.
+// The methods are on their own to have all they need in registers.
+type pieceTable [1 << wordBits]uint64
+
+// one looks up pieces that begin at bit shift of a line.
+func (t *pieceTable) one(x *column[uint64], shift int, line *column[uint16]) {
+	shift &= 15
+	for i := 0; i < len(x); i += 4 {
+		t.four(x, i, four(line[i:i+4])>>shift)
+	}
+}
+
+// two looks up pieces that are two lines of the given width.
+func (t *pieceTable) two(x *column[uint64], width int, line, below *column[uint16]) {
+	width &= 15
+	for i := 0; i < len(x); i += 4 {
+		t.four(x, i, four(line[i:i+4])<<width|four(below[i:i+4]))
+	}
+}
+
+// four looks up the pieces of four boards, from i on.
+func (t *pieceTable) four(x *column[uint64], i int, pieces uint64) {
+	const mask = 1<<wordBits - 1
+	x[i] ^= t[pieces&mask]
+	x[i+1] ^= t[pieces>>16&mask]
+	x[i+2] ^= t[pieces>>32&mask]
+	x[i+3] ^= t[pieces>>48&mask]
+}
+
+// choose finds the answers to the n boards that were looked up as x, and leaves
+// their solutions there. Only a search is dear enough to spare what follows them.
+func (k *linear) choose(x *column[uint64], n int, found verdict) {
+	switch {
+	case k.quiet.nullity() == 0:
+		clear(found.status[:])
+		for i, x := range x {
+			found.moves[i], found.count[i] = int32(bits.OnesCount64(x)), 1
+		}
+	case k.outcomes != nil:
+		k.outcomes.choose(x, found, k.quiet.lastBits())
+	default:
+		for i, look := range x[:n] {
+			x[i], found.status[i], found.moves[i], found.count[i] = 0, puzzle.Impossible, 0, 0
+			if look>>k.quiet.lastBits() == 0 {
+				solution, f := k.quiet.searchWord(look)
+				x[i], found.status[i], found.moves[i], found.count[i] = solution, k.quiet.status(), int32(f.moves), f.count
 			}
 		}
 	}
-	k.quiet.unpackAll(solutions, lo, x)
 }
 
-// lookUpAll sets x to the presses and failing checks of the boards from lo on.
-func (k *linear) lookUpAll(x []uint64, boards puzzle.Run, lo int) {
-	for p, at := range k.pieces {
-		table := (*[1 << smallBits]uint64)(k.table[p<<smallBits:])
-		shift := at.shift & 15
-		line := boards.Masks[at.line*boards.Count+lo:][:len(x)]
-		for i, m := range line {
-			x[i] ^= table[byte(m>>shift)]
-		}
+// prefer replaces the answers for zero by those for one where these have fewer
+// presses, or where zero has none.
+func (b *block) prefer() {
+	w := &b.words
+	for i := range b.reached {
+		fewer := int64(cost(w.ones.status[i], w.ones.moves[i])-cost(b.status[i], b.moves[i])) >> 63
+		w.zero[i] ^= (w.zero[i] ^ w.one[i]) & uint64(fewer)
+		b.status[i] ^= (b.status[i] ^ w.ones.status[i]) & puzzle.Status(fewer)
+		b.moves[i] ^= (b.moves[i] ^ w.ones.moves[i]) & int32(fewer)
+		b.count[i] ^= (b.count[i] ^ w.ones.count[i]) & fewer
+		b.reached[i] = puzzle.Target(fewer & 1)
 	}
+}
+
+// cost is the moves, or more than any where there is no solution.
+func cost(status puzzle.Status, moves int32) int {
+	return int(status&puzzle.Impossible)<<16 + int(moves)
 }
 
 // searchWord is search for boards of one word that are the least solution
 // already.
 func (q *quiet) searchWord(x uint64) (uint64, found) {
-	if !q.proven || q.nullity() == 0 {
-		return x, found{bits.OnesCount64(x), q.optima(1)}
+	if !q.proven {
+		return x, found{bits.OnesCount64(x), 0}
 	}
 	n := len(q.low[0])
-	best, solution := found{moves: math.MaxInt}, x
-	last := 1<<q.nullity()/n - 1
-	for high := 0; ; high++ {
+	k, best := leastWord(x, q.low[0])
+	solution := x ^ q.low[0][k]
+	for high := 1; high < 1<<q.nullity()/n; high++ {
+		for k := (high ^ (high - 1)) * n; k != 0; k &= k - 1 {
+			x ^= q.basis[len(q.basis)-1-trailing(k)][0]
+		}
 		k, f := leastWord(x, q.low[0])
 		switch {
 		case f.moves < best.moves:
@@ -66,13 +199,8 @@ func (q *quiet) searchWord(x uint64) (uint64, found) {
 		case f.moves == best.moves:
 			best.count += f.count
 		}
-		if high == last {
-			return solution, best
-		}
-		for k := (high ^ (high + 1)) * n; k != 0; k &= k - 1 {
-			x ^= q.basis[len(q.basis)-1-trailing(k)][0]
-		}
 	}
+	return solution, best
 }
 
 // leastWord is weigh and least for one word.
@@ -92,14 +220,44 @@ func leastWord(x uint64, low []uint64) (int, found) {
 	return best & 0xffff, f
 }
 
-// unpackAll sets the boards from lo on to x, where they are one word each.
-func (y *layout) unpackAll(boards puzzle.Run, lo int, x []uint64) {
-	full := uint64(1)<<y.width - 1
-	for l := range y.lines {
-		shift := (y.lines - 1 - l) * y.width & 63
-		line := boards.Masks[l*boards.Count+lo:][:len(x)]
-		for i := range line {
-			line[i] = uint16(x[i] >> shift & full)
-		}
+// unpackAll sets boards to x, where they are one word each. As many lines as fit
+// 16 bits are cut out of x at once.
+func (y *layout) unpackAll(boards []uint16, stride int, x *column[uint64], pieces *column[uint16]) {
+	most := 16 / y.width
+	for last := y.lines - 1; last >= 0; last -= most {
+		cut(pieces, x, (y.lines-1-last)*y.width)
+		y.split(boards, stride, pieces, last, max(0, last-most+1))
+	}
+}
+
+// split sets the lines from last back to first, given as 16 bits or less.
+func (y *layout) split(boards []uint16, stride int, pieces *column[uint16], last, first int) {
+	for l := last; l >= first; l-- {
+		part((*column[uint16])(boards[l*stride:]), pieces, (last-l)*y.width, lanes(1<<y.width-1))
+	}
+}
+
+// cut sets pieces to the bits of x from shift on. It and part are on their own
+// to have all they need in registers.
+//
+//go:noinline
+func cut(pieces *column[uint16], x *column[uint64], shift int) {
+	shift &= 63
+	for i := 0; i < len(x); i += 4 {
+		pieces[i] = uint16(x[i] >> shift)
+		pieces[i+1] = uint16(x[i+1] >> shift)
+		pieces[i+2] = uint16(x[i+2] >> shift)
+		pieces[i+3] = uint16(x[i+3] >> shift)
+	}
+}
+
+// part sets the line to the bits of the pieces from shift on, where the lanes of
+// mask have bits.
+//
+//go:noinline
+func part(line, pieces *column[uint16], shift int, mask uint64) {
+	shift &= 15
+	for i := 0; i < len(line); i += 4 {
+		setFour(line[i:i+4], four(pieces[i:i+4])>>shift&mask)
 	}
 }
