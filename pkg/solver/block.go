@@ -7,17 +7,10 @@ import "github.com/flipmill/flipmill/pkg/puzzle"
 // fall into the same few cache sets; a block is a copy of some boards with their
 // lines close together. It lives on the stack of Solve.
 const (
-	blockBoards = 64   // most boards in a block; 128 bytes of every line
-	blockMasks  = 4096 // masks in a block: all 64 boards up to 64 lines, 16 boards at 256
-	maxWords    = 64   // words of the largest packed board, see layout
-	lowPatterns = 256  // quiet patterns in the search's table, see quiet
+	blockBoards = 64                            // boards in a block; 128 bytes of every line
+	blockMasks  = puzzle.MaxLines * blockBoards // masks in a block
+	maxWords    = 64                            // words of the largest packed board, see layout
 )
-
-// blockStride returns how many boards of a size make a block: a multiple of 4,
-// so that four boards can be handled as one word.
-func blockStride(size puzzle.Size) int {
-	return min(blockBoards, blockMasks/size.Lines()&^3)
-}
 
 // column holds one value for each board of a block. Its length is fixed, so that
 // loops over it need no checks.
@@ -25,18 +18,18 @@ type column[T any] = [blockBoards]T
 
 // block is the working memory for some consecutive boards of a run.
 type block struct {
-	stride int                // masks from one line to the next
-	n      int                // boards in the block, at most stride
-	masks  [blockMasks]uint16 // line l of board i at l*stride+i: the boards, then in place their solutions
+	n     int                // boards in the block; what follows them is of no matter
+	masks [blockMasks]uint16 // line l of board i at l*blockBoards+i: the boards, then in place their solutions
 
 	// The block's part of the Answers.
 	verdict
 	reached *column[puzzle.Target]
 
-	fail    column[uint16]      // chase: not 0 where the board has no solution
-	x, y    [maxWords]uint64    // packed boards
-	weights [lowPatterns]uint16 // the search's
-	words   words
+	none, above, here column[uint16]   // chase: no presses, those of the line before, of this line
+	fail              column[uint16]   // chase: not 0 where the board has no solution
+	x, y              [maxWords]uint64 // packed boards
+	scratch           scratch          // the search's
+	words             words
 }
 
 // tail takes the place of Answers that end before the block does.
@@ -65,7 +58,7 @@ type verdict struct {
 // load fills the block with the boards from lo on.
 func (b *block) load(boards puzzle.Run, lo int) {
 	for l := range boards.Lines() {
-		copy(b.masks[l*b.stride:], boards.Masks[l*boards.Count+lo:l*boards.Count+lo+b.n])
+		copy(b.line(l)[:], boards.Masks[l*boards.Count+lo:l*boards.Count+lo+b.n])
 	}
 }
 
@@ -82,7 +75,7 @@ func (b *block) reset() {
 // store copies the block's solutions to out, from lo on.
 func (b *block) store(out puzzle.Run, lo int) {
 	for l := range out.Lines() {
-		copy(out.Masks[l*out.Count+lo:], b.masks[l*b.stride:l*b.stride+b.n])
+		copy(out.Masks[l*out.Count+lo:], b.line(l)[:b.n])
 	}
 }
 
@@ -93,23 +86,20 @@ func (b *block) answer(i int, status puzzle.Status, f found, reached puzzle.Targ
 
 // blank sets all cells of board i to 0, the solution of impossible boards.
 func (b *block) blank(i, lines int) {
-	for k := i; k < lines*b.stride; k += b.stride {
-		b.masks[k] = 0
+	for l := range lines {
+		b.line(l)[i] = 0
 	}
 }
 
 // fill sets the cells of all boards to 1.
 func (b *block) fill(lines, width int) {
-	for k := range b.masks[:lines*b.stride] {
+	for k := range b.masks[:lines*blockBoards] {
 		b.masks[k] = 1<<width - 1
 	}
 }
 
-// four returns masks k to k+3 as one word, the first lowest.
-func (b *block) four(k int) uint64 { return four(b.masks[k:]) }
-
-// setFour is the inverse of four.
-func (b *block) setFour(k int, x uint64) { setFour(b.masks[k:], x) }
+// line returns line l of all boards.
+func (b *block) line(l int) *column[uint16] { return (*column[uint16])(b.masks[l*blockBoards:]) }
 
 // four returns the first four masks as one word, the first lowest. The compiler
 // makes one load of it.
@@ -124,31 +114,48 @@ func setFour(m []uint16, x uint64) {
 	m[0], m[1], m[2], m[3] = uint16(x), uint16(x>>16), uint16(x>>32), uint16(x>>48)
 }
 
+// and keeps in line what mask has.
+func and(line, mask *column[uint16]) {
+	_, _ = line[0], mask[0] // so the loop need not check for nil
+	for i := 0; i < len(line); i += 4 {
+		setFour(line[i:i+4], four(line[i:i+4])&four(mask[i:i+4]))
+	}
+}
+
 // lanes returns four copies of m.
 func lanes(m uint16) uint64 { return uint64(m) * 0x0001_0001_0001_0001 }
 
 // weigh sets moves to the number of presses in every board of the block, after
-// toggling the given lines. Four boards at a time: the usual halving sums of
-// bits within bytes (Hacker's Delight, section 5-1), stopped at bytes, whose
-// sums over 31 lines still fit.
-func (b *block) weigh(moves []int32, toggled []uint16) {
-	const bytesMax = 31 // lines of at most 8 presses a byte below 256
-	for i := 0; i < len(moves); i += 4 {
-		var sums uint64 // four lanes of 16 bits
-		k := i
-		for rest := toggled; len(rest) > 0; rest = rest[min(bytesMax, len(rest)):] {
-			var bytes uint64
-			for _, t := range rest[:min(bytesMax, len(rest))] {
-				x := b.four(k) ^ lanes(t)
-				x -= x >> 1 & 0x5555_5555_5555_5555
-				x = x&0x3333_3333_3333_3333 + x>>2&0x3333_3333_3333_3333
-				bytes += (x + x>>4) & 0x0f0f_0f0f_0f0f_0f0f
-				k += b.stride
-			}
-			sums += bytes&0x00ff_00ff_00ff_00ff + bytes>>8&0x00ff_00ff_00ff_00ff
+// toggling the given lines. It goes three lines at a time.
+func (b *block) weigh(moves *column[int32], toggled []uint64) {
+	var sums column[uint16]
+	for l := 0; l < len(toggled); l += 3 {
+		lines := [3]*column[uint16]{&b.none, &b.none, &b.none}
+		var t [3]uint64
+		for j := range toggled[l:min(l+3, len(toggled))] {
+			lines[j], t[j] = b.line(l+j), toggled[l+j]
 		}
-		for j := range moves[i:min(i+4, len(moves))] {
-			moves[i+j] = int32(uint16(sums >> (16 * j)))
-		}
+		weighThree(&sums, lines[0], lines[1], lines[2], t[0], t[1], t[2])
+	}
+	for i, sum := range sums {
+		moves[i] = int32(sum)
+	}
+}
+
+// weighThree adds the presses of three lines to sums. Four boards at a time: the
+// three bits of each cell are added to a number of two bits, then the usual
+// halving sums (Hacker's Delight, section 5-1).
+func weighThree(sums, u, v, w *column[uint16], tu, tv, tw uint64) {
+	_, _, _, _ = sums[0], u[0], v[0], w[0] // so the loop need not check for nil
+	const pairs, nibbles, bytes, half = 0x5555_5555_5555_5555, 0x3333_3333_3333_3333, 0x0f0f_0f0f_0f0f_0f0f, 0x00ff_00ff_00ff_00ff
+	for i := 0; i < len(sums); i += 4 {
+		a, b, c := four(u[i:i+4])^tu, four(v[i:i+4])^tv, four(w[i:i+4])^tw
+		differ := a ^ b
+		ones, twos := differ^c, a&b|differ&c
+		ones -= ones >> 1 & pairs
+		twos -= twos >> 1 & pairs
+		sum := ones&nibbles + ones>>2&nibbles + (twos&nibbles+twos>>2&nibbles)<<1
+		sum = sum&bytes + sum>>4&bytes
+		setFour(sums[i:i+4], four(sums[i:i+4])+sum&half+sum>>8&half)
 	}
 }

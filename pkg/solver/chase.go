@@ -1,6 +1,10 @@
 package solver
 
-import "github.com/flipmill/flipmill/pkg/puzzle"
+import (
+	"slices"
+
+	"github.com/flipmill/flipmill/pkg/puzzle"
+)
 
 // chase is the kernel for row-chasing rules, where a press touches the line
 // before its own only straight above, as with plus.
@@ -16,6 +20,8 @@ import "github.com/flipmill/flipmill/pkg/puzzle"
 type chase struct {
 	quiet    *quiet
 	lines    int
+	plus     bool           // the stencil is that of plus, for which there is a quicker step
+	loose    bool           // solutions are not the least ones yet: the size is transposed, and least is by rows
 	mid, low shifts         // what the stencil's middle and lower row toggle
 	first    [2][256]uint32 // by residual byte: first line, and above it the failing bits
 	onesFail uint16         // failing bits of the all-1 board
@@ -45,7 +51,8 @@ func (s *shifts) of(x uint64) uint64 {
 
 func newChase(rule puzzle.Rule, size puzzle.Size, limit int64) *chase {
 	stencil, width := rule.Oriented(size), size.Width()
-	c := &chase{lines: size.Lines(), mid: newShifts(stencil[1], width), low: newShifts(stencil[2], width)}
+	c := &chase{lines: size.Lines(), mid: newShifts(stencil[1], width), low: newShifts(stencil[2], width), loose: size.Transposed()}
+	c.plus = stencil == [3]uint8{0b010, 0b111, 0b010}
 
 	// Column j of A is the residual of an all-0 board whose first line is just cell j.
 	var columns []vector
@@ -56,17 +63,29 @@ func newChase(rule puzzle.Rule, size puzzle.Size, limit int64) *chase {
 		order = append(order, j)
 	}
 	pivots := eliminate(columns, order)
+	firsts := make([]vector, 0, width) // first lines of quiet patterns
+	for _, v := range columns[len(pivots):] {
+		firsts = append(firsts, vector{cells: v.presses})
+	}
+	slices.Reverse(order) // from here on as in the text of a row
+	for i, p := range eliminate(firsts, order) {
+		for _, v := range columns[:len(pivots)] {
+			if bit(v.presses, p) {
+				add(v.presses, firsts[i].cells)
+			}
+		}
+	}
 	c.fillTables(columns, pivots, width)
 
 	y := newLayout(size)
 	var patterns [][]uint64
-	for _, v := range columns[len(pivots):] {
-		lines, _ := c.pattern(uint16(v.presses[0]))
+	for _, v := range firsts {
+		lines, _ := c.pattern(uint16(v.cells[0]))
 		patterns = append(patterns, y.packLines(lines))
 	}
 	c.quiet = newQuiet(y, patterns, limit)
 
-	ones := block{stride: 4, n: 1}
+	ones := block{n: 1}
 	ones.fill(c.lines, width)
 	c.project(&ones)
 	c.onesFail = ones.fail[0]
@@ -117,46 +136,80 @@ func (c *chase) solve(b *block, target puzzle.Target) {
 		c.quiet.straight(b, target)
 		return
 	}
+	b.reset()
+	c.blank(b)
 	for i := range b.n {
 		zero, one := b.fail[i] == 0, b.fail[i] == c.onesFail
 		if !zero && !one {
-			b.blank(i, c.lines)
 			continue
 		}
 		c.quiet.pack(b.x[:], b, i)
+		if c.loose {
+			c.quiet.normalise(b.x[:c.quiet.words])
+		}
 		c.quiet.answer(b, i, target, zero, one)
 		c.quiet.unpack(b, i, b.x[:])
 	}
 }
 
-// project replaces every board of the block by a solution for target zero, and
-// sets fail where there is none. It is linear: the sum of two boards gets the
-// sum of their solutions, also where these are none.
-func (c *chase) project(b *block) {
-	for i := 0; i < b.n; i += 4 {
-		residual := c.drop(b, i, 0, false)
-		var first uint64
-		for j := range 4 {
-			r := uint16(residual >> (16 * j))
-			entry := c.first[0][r&255] ^ c.first[1][r>>8]
-			first |= uint64(uint16(entry)) << (16 * j)
-			b.fail[i+j] = uint16(entry >> 16)
-		}
-		c.drop(b, i, first, true)
+// blank makes boards that have no solution all 0.
+func (c *chase) blank(b *block) {
+	var keep column[uint16]
+	for i, fail := range b.fail {
+		// One less than 0 is all there is to tell the boards apart by.
+		keep[i] = uint16((int32(fail)-1)>>31 | (int32(fail^c.onesFail)-1)>>31)
+	}
+	for l := range c.lines {
+		and(b.line(l), &keep)
 	}
 }
 
-// drop chases boards i to i+3 from a first line of presses and returns their
-// residuals. With keep it replaces each line by its presses.
-func (c *chase) drop(b *block, i int, first uint64, keep bool) (residual uint64) {
-	above, here := uint64(0), first
-	mid, low := c.mid, c.low
-	for k := i; k < c.lines*b.stride; k += b.stride {
-		next := b.four(k) ^ mid.of(here) ^ low.of(above)
-		if keep {
-			b.setFour(k, here)
-		}
-		above, here = here, next
+// project replaces every board of the block by a solution for target zero, the
+// least one unless c.loose, and sets fail where there is none. It is linear: the
+// sum of two boards gets the sum of their solutions, also where these are none.
+func (c *chase) project(b *block) {
+	clear(b.here[:])
+	clear(b.above[:])
+	for l := range c.lines {
+		c.step(b.line(l), &b.above, &b.above, &b.here)
 	}
-	return here
+	for i, residual := range b.here {
+		entry := c.first[0][residual&255] ^ c.first[1][residual>>8]
+		b.here[i], b.fail[i] = uint16(entry), uint16(entry>>16)
+	}
+	above := &b.none
+	for l := range c.lines {
+		line := b.line(l)
+		c.step(line, above, line, &b.here)
+		above = line
+	}
+}
+
+// step goes from one line to the next, with the presses of the line above it and
+// of the line itself, here: it puts these into presses and those that the line
+// then forces into here.
+func (c *chase) step(line, above, presses, here *column[uint16]) {
+	if c.plus {
+		stepPlus(c.mid.toLeft<<1, c.mid.toRight>>1, line, above, presses, here)
+		return
+	}
+	mid, low := c.mid, c.low
+	for i := 0; i < len(line); i += 4 {
+		x := four(here[i : i+4])
+		next := four(line[i:i+4]) ^ mid.of(x) ^ low.of(four(above[i:i+4]))
+		setFour(presses[i:i+4], x)
+		setFour(here[i:i+4], next)
+	}
+}
+
+// stepPlus is step for plus, given where presses to the right and to the left
+// may toggle a cell.
+func stepPlus(right, left uint64, line, above, presses, here *column[uint16]) {
+	_, _, _, _ = line[0], above[0], presses[0], here[0] // so the loop need not check for nil
+	for i := 0; i < len(line); i += 4 {
+		x := four(here[i : i+4])
+		next := four(line[i:i+4]) ^ x ^ x<<1&right ^ x>>1&left ^ four(above[i:i+4])
+		setFour(presses[i:i+4], x)
+		setFour(here[i:i+4], next)
+	}
 }

@@ -73,12 +73,13 @@ func (f *fridge) solve(b *block, target puzzle.Target) {
 }
 
 func (f *fridge) solveWith(play *game, b *block, target puzzle.Target) {
+	b.reset()
 	lines := f.size.Lines()
 	full := uint16(1)<<f.size.Width() - 1
 	var zero, one solution
 	for i := range b.n {
 		for l := range lines {
-			m := b.masks[l*b.stride+i]
+			m := b.masks[l*blockBoards+i]
 			zero.presses[l], one.presses[l] = m, m^full
 		}
 		zero.moves, one.moves = -1, -1
@@ -98,7 +99,7 @@ func (f *fridge) solveWith(play *game, b *block, target puzzle.Target) {
 		}
 		b.answer(i, puzzle.Solved, best.found, reached)
 		for l, m := range best.presses[:lines] {
-			b.masks[l*b.stride+i] = m
+			b.masks[l*blockBoards+i] = m
 		}
 	}
 }

@@ -40,37 +40,56 @@ func (y *layout) position(line, cell int) int {
 }
 
 // lastBits returns the number of bits in use in the last word.
-func (y *layout) lastBits() int {
-	return (y.lines - (y.words-1)*y.perWord) * y.width
+func (y *layout) lastBits() int { return y.wordBits(y.words - 1) }
+
+// wordBits returns the number of bits in use in word w.
+func (y *layout) wordBits(w int) int {
+	return min(y.perWord, y.lines-w*y.perWord) * y.width
 }
 
 // pack sets x to board i of the block.
 func (y *layout) pack(x []uint64, b *block, i int) {
-	k, rest := i, y.lines
+	last := i + y.lines*blockBoards
 	for w := range x[:y.words] {
-		var word uint64
-		for range min(rest, y.perWord) {
-			word = word<<(y.width&63) | uint64(b.masks[k])
-			k += b.stride
-		}
-		x[w] = word
-		rest -= y.perWord
+		next := i + y.perWord*blockBoards
+		x[w] = b.gather(i, y.width, min(next, last))
+		i = next
 	}
+}
+
+// gather returns the masks from k on, of each line up to end, as one word. It and
+// scatter are on their own to have all they need in registers.
+//
+//go:noinline
+func (b *block) gather(k, width, end int) (word uint64) {
+	_ = b.masks[0] // so the loop need not check for nil
+	width &= 63
+	for ; k < end; k += blockBoards {
+		word = word<<width | uint64(b.masks[k&(blockMasks-1)])
+	}
+	return word
 }
 
 // unpack sets board i of the block to x.
 func (y *layout) unpack(b *block, i int, x []uint64) {
-	full := uint64(1)<<y.width - 1
-	k := i + y.lines*b.stride
-	inWord := y.lines - (y.words-1)*y.perWord
-	for w := y.words - 1; w >= 0; w-- {
-		word := x[w]
-		for range inWord {
-			k -= b.stride
-			b.masks[k] = uint16(word & full)
-			word >>= y.width & 63
-		}
-		inWord = y.perWord
+	last := i + y.lines*blockBoards
+	for _, word := range x[:y.words] {
+		next := i + y.perWord*blockBoards
+		b.scatter(word, y.width, i, min(next, last))
+		i = next
+	}
+}
+
+// scatter is the inverse of gather.
+//
+//go:noinline
+func (b *block) scatter(word uint64, width, k, end int) {
+	_ = b.masks[0]
+	width &= 63
+	full := uint64(1)<<width - 1
+	for end -= blockBoards; end >= k; end -= blockBoards {
+		b.masks[end&(blockMasks-1)] = uint16(word & full)
+		word >>= width
 	}
 }
 

@@ -53,12 +53,12 @@ func newLinear(rule puzzle.Rule, size puzzle.Size, limit int64) *linear {
 		k.bits = largeBits
 	}
 	single := k.contributions(columns[:rank], pivots)
-	ones := block{stride: blockBoards, n: 1}
+	ones := block{n: 1}
 	ones.fill(y.lines, y.width)
 	out := make([]uint64, k.row)
 	if k.row == 1 {
 		k.fillTables(single)
-		k.lookUpAll(&ones.words.zero, ones.masks[:], ones.stride)
+		k.lookUpAll(&ones.words.zero, ones.masks[:], blockBoards)
 		out[0] = ones.words.zero[0]
 	} else {
 		k.fillTable(single)
@@ -156,6 +156,7 @@ func (k *linear) fillTable(single [][]uint64) {
 func (k *linear) solve(b *block, target puzzle.Target) {
 	var wide [2 * maxWords]uint64 // checks may take as many words as the board
 	out := wide[:k.row]
+	b.reset()
 	for i := range b.n {
 		k.lookUp(out, b, i)
 		zero, one := k.solvable(out)
@@ -174,7 +175,7 @@ func (k *linear) lookUp(out []uint64, b *block, i int) {
 	mask := 1<<k.bits - 1
 	clear(out)
 	for p, at := range k.pieces {
-		v := int(b.masks[at.line*b.stride+i]>>(at.shift&15)) & mask
+		v := int(b.masks[at.line*blockBoards+i]>>(at.shift&15)) & mask
 		add(out, k.table[(p<<(k.bits&15)|v)*k.row:])
 	}
 }

@@ -17,7 +17,7 @@ type outcomes struct {
 	// By key: the number of the quiet pattern to add, from bit 8 on how many
 	// solutions have as few presses, from bit 20 on how many fewer that makes.
 	found [1 << keyBits]uint32
-	quiet [lowPatterns]uint64 // quiet patterns by number
+	quiet [1 << (laneBits + groupBits)]uint64 // quiet patterns by number
 }
 
 // keyBits and outcomeCells bound the size of outcomes, and the time to make it.
@@ -28,11 +28,13 @@ const (
 
 // newOutcomes returns nil where there are too many.
 func newOutcomes(q *quiet) *outcomes {
-	if q.nullity() == 0 || 1<<q.nullity() > lowPatterns || !q.proven || q.lastBits() > outcomeCells {
+	if q.nullity() == 0 || q.nullity() > laneBits+groupBits || !q.proven || q.lastBits() > outcomeCells {
 		return nil
 	}
 	o := new(outcomes)
-	copy(o.quiet[:], q.low[0])
+	for k, pattern := range q.sums(q.basis) {
+		o.quiet[k] = pattern[0]
+	}
 	classes := q.classes()
 	keys := 1
 	for _, cells := range classes {
@@ -50,6 +52,7 @@ func newOutcomes(q *quiet) *outcomes {
 			o.keys[byteOf][v] += uint32(bits.OnesCount(uint(v)) << keyBits)
 		}
 	}
+	var s scratch
 	for key := range keys {
 		var x uint64 // one of the boards with that key
 		rest := key
@@ -59,8 +62,8 @@ func newOutcomes(q *quiet) *outcomes {
 			}
 			rest /= len(cells) + 1
 		}
-		k, f := leastWord(x, q.low[0])
-		o.found[key] = uint32((bits.OnesCount64(x)-f.moves)<<20 | int(f.count)<<8 | k)
+		k, f := q.scan([]uint64{x}, &s)
+		o.found[key] = uint32((bits.OnesCount64(x)-f.moves)<<20 | int(f.count)<<8 | q.number(k))
 	}
 	return o
 }
@@ -68,7 +71,7 @@ func newOutcomes(q *quiet) *outcomes {
 // classes returns the positions in each class of cells that are in some quiet
 // patterns, but for the pivots, which least solutions do not press.
 func (q *quiet) classes() [][]int {
-	classes := make([][]int, len(q.low[0]))
+	classes := make([][]int, 1<<len(q.basis))
 	for _, p := range q.order {
 		class := 0
 		for _, pattern := range q.basis {

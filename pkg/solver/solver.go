@@ -105,9 +105,8 @@ func (s *Solver) Solve(dst *puzzle.Answers, boards puzzle.Run, target puzzle.Tar
 	dst.Nullity = s.nullity
 	var b block
 	var rest tail
-	b.stride = blockStride(s.size)
-	for lo := 0; lo < boards.Count; lo += b.stride {
-		b.n = min(b.stride, boards.Count-lo)
+	for lo := 0; lo < boards.Count; lo += blockBoards {
+		b.n = min(blockBoards, boards.Count-lo)
 		if b.n == blockBoards {
 			b.verdict = verdict{(*column[puzzle.Status])(dst.Status[lo:]), (*column[int32])(dst.MinMoves[lo:]), (*column[int64])(dst.OptimalCount[lo:])}
 			b.reached = (*column[puzzle.Target])(dst.Reached[lo:])
@@ -129,7 +128,6 @@ func (s *Solver) Solve(dst *puzzle.Answers, boards puzzle.Run, target puzzle.Tar
 
 // solve answers the boards of the block in their place.
 func (s *Solver) solve(b *block, target puzzle.Target) {
-	b.reset()
 	switch {
 	case s.chase != nil:
 		s.chase.solve(b, target)

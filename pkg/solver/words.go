@@ -29,24 +29,24 @@ func (k *linear) solveWords(b *block, solutions, boards puzzle.Run, lo int, targ
 	in, out, stride := boards.Masks[lo:], solutions.Masks[lo:], boards.Count
 	if b.n < blockBoards {
 		b.load(boards, lo)
-		in, out, stride = b.masks[:], b.masks[:], b.stride
+		in, out, stride = b.masks[:], b.masks[:], blockBoards
 	}
 	w := &b.words
 	k.lookUpAll(&w.zero, in, stride)
 	switch target {
 	case puzzle.Zero:
-		k.choose(&w.zero, b.n, b.verdict)
+		k.choose(b, &w.zero, b.verdict)
 		clear(b.reached[:])
 	case puzzle.One:
 		k.invert(&w.zero, &w.zero)
-		k.choose(&w.zero, b.n, b.verdict)
+		k.choose(b, &w.zero, b.verdict)
 		for i, status := range b.status {
 			b.reached[i] = puzzle.One &^ puzzle.Target(status&puzzle.Impossible)
 		}
 	case puzzle.Either:
 		k.invert(&w.one, &w.zero)
-		k.choose(&w.zero, b.n, b.verdict)
-		k.choose(&w.one, b.n, verdict{&w.ones.status, &w.ones.moves, &w.ones.count})
+		k.choose(b, &w.zero, b.verdict)
+		k.choose(b, &w.one, verdict{&w.ones.status, &w.ones.moves, &w.ones.count})
 		b.prefer()
 	}
 	k.quiet.unpackAll(out, stride, &w.zero, &w.pieces)
@@ -138,9 +138,10 @@ func (t *pieceTable) four(x *column[uint64], i int, pieces uint64) {
 	x[i+3] ^= t[pieces>>48&mask]
 }
 
-// choose finds the answers to the n boards that were looked up as x, and leaves
-// their solutions there. Only a search is dear enough to spare what follows them.
-func (k *linear) choose(x *column[uint64], n int, found verdict) {
+// choose finds the answers to the boards that were looked up as x, and leaves
+// their solutions there. Only a search is dear enough to spare what follows the
+// block's boards.
+func (k *linear) choose(b *block, x *column[uint64], found verdict) {
 	switch {
 	case k.quiet.nullity() == 0:
 		clear(found.status[:])
@@ -150,12 +151,14 @@ func (k *linear) choose(x *column[uint64], n int, found verdict) {
 	case k.outcomes != nil:
 		k.outcomes.choose(x, found, k.quiet.lastBits())
 	default:
-		for i, look := range x[:n] {
-			x[i], found.status[i], found.moves[i], found.count[i] = 0, puzzle.Impossible, 0, 0
-			if look>>k.quiet.lastBits() == 0 {
-				solution, f := k.quiet.searchWord(look)
-				x[i], found.status[i], found.moves[i], found.count[i] = solution, k.quiet.status(), int32(f.moves), f.count
+		for i, look := range x[:b.n] {
+			found.status[i], found.moves[i], found.count[i] = puzzle.Impossible, 0, 0
+			if look>>k.quiet.lastBits() != 0 {
+				x[i] = 0
+				continue
 			}
+			f := k.quiet.search(x[i:i+1], &b.scratch)
+			found.status[i], found.moves[i], found.count[i] = k.quiet.status(), int32(f.moves), f.count
 		}
 	}
 }
@@ -177,47 +180,6 @@ func (b *block) prefer() {
 // cost is the moves, or more than any where there is no solution.
 func cost(status puzzle.Status, moves int32) int {
 	return int(status&puzzle.Impossible)<<16 + int(moves)
-}
-
-// searchWord is search for boards of one word that are the least solution
-// already.
-func (q *quiet) searchWord(x uint64) (uint64, found) {
-	if !q.proven {
-		return x, found{bits.OnesCount64(x), 0}
-	}
-	n := len(q.low[0])
-	k, best := leastWord(x, q.low[0])
-	solution := x ^ q.low[0][k]
-	for high := 1; high < 1<<q.nullity()/n; high++ {
-		for k := (high ^ (high - 1)) * n; k != 0; k &= k - 1 {
-			x ^= q.basis[len(q.basis)-1-trailing(k)][0]
-		}
-		k, f := leastWord(x, q.low[0])
-		switch {
-		case f.moves < best.moves:
-			best, solution = f, x^q.low[0][k]
-		case f.moves == best.moves:
-			best.count += f.count
-		}
-	}
-	return solution, best
-}
-
-// leastWord is weigh and least for one word.
-func leastWord(x uint64, low []uint64) (int, found) {
-	even, odd := 1<<32, 1<<32 // weights above indices
-	for k := 0; k+1 < len(low); k += 2 {
-		even = min(even, bits.OnesCount64(x^low[k])<<16|k)
-		odd = min(odd, bits.OnesCount64(x^low[k+1])<<16|(k+1))
-	}
-	best := min(even, odd)
-	f := found{moves: best >> 16}
-	for _, pattern := range low {
-		if bits.OnesCount64(x^pattern) == f.moves {
-			f.count++
-		}
-	}
-	return best & 0xffff, f
 }
 
 // unpackAll sets boards to x, where they are one word each. As many lines as fit
