@@ -36,7 +36,7 @@ func arrows() map[string]arrow {
 		"pkg/protocol":         {imports: "pkg/wire", tests: "github.com/cockroachdb/datadriven"},
 		"pkg/wire":             {imports: "pkg/puzzle pkg/tally pkg/wire/internal/pb google.golang.org/protobuf"},
 		"pkg/wire/internal/pb": {imports: "google.golang.org/protobuf"},
-		"pkg/dataset":          {imports: "pkg/puzzle pkg/tally github.com/parquet-go/parquet-go github.com/klauspost/compress", tests: "pkg/solver " + sync + " " + duckdb},
+		"pkg/dataset":          {imports: "pkg/puzzle pkg/tally github.com/parquet-go/parquet-go github.com/klauspost/compress golang.org/x/sys", tests: "pkg/solver " + sync + " " + duckdb},
 		"pkg/queue":            {imports: "pkg/puzzle pkg/wire github.com/nats-io " + sync},
 
 		"producer":   {imports: "pkg/puzzle pkg/corpus pkg/wire pkg/protocol pkg/dataset pkg/queue " + sync + " " + prometheus},

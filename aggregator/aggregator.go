@@ -115,6 +115,7 @@ type aggregator struct {
 type job struct {
 	id     string
 	dir    *dataset.Dir
+	old    *dataset.Dir        // the finished dataset that dir is to replace; nil unless parts are made again
 	chunks *protocol.Collector // decides; proceed carries out
 	totals *wire.Totals        // nil until the job is sealed
 
@@ -178,7 +179,8 @@ func (a *aggregator) open(ctx context.Context, record *wire.Job) (*job, error) {
 		j.chunks.Recall(known)
 		return j, nil
 	}
-	if err == nil {
+	retry := err == nil && known.State == wire.Done
+	if err == nil && !retry {
 		j.chunks.Recall(&wire.Ledger{State: wire.Open, Received: known.Received})
 	}
 	order, err := a.conn.Order(ctx, j.id) // before it can end otherwise
@@ -187,6 +189,9 @@ func (a *aggregator) open(ctx context.Context, record *wire.Job) (*job, error) {
 	}
 	var footers []dataset.Footer
 	if j.dir, err = dataset.Open(a.opts.Output, j.id, record.Spec); err == nil {
+		err = j.turnToRetry(retry)
+	}
+	if err == nil {
 		footers, err = j.dir.Committed()
 	}
 	if err == nil && a.opts.Alone {
@@ -406,9 +411,14 @@ func (a *aggregator) finish(ctx context.Context, j *job) error {
 	for _, s := range j.totals.Sources {
 		in.Sources = append(in.Sources, dataset.Source{Name: s.Name, Bytes: s.Bytes, SHA256: hex.EncodeToString(s.SHA256[:])})
 	}
-	if _, err := j.dir.Finish(in); err != nil {
+	manifest, err := j.dir.Finish(in)
+	if err == nil && j.old != nil {
+		err = j.old.Replace(j.dir)
+	}
+	if err != nil {
 		return a.waitOrFail(ctx, j, err)
 	}
+	j.chunks.Retryable(manifest.Retryable())
 	j.chunks.Finished()
 	return nil
 }

@@ -38,10 +38,29 @@ func (a *aggregator) obey(ctx context.Context, o queue.Ordered) error {
 	return a.proceed(ctx, j)
 }
 
-// cancel marks the dataset of a job that people do not want any more.
+// turnToRetry makes the dataset beside the finished one the job's, where a retry
+// begins or was begun.
+func (j *job) turnToRetry(begins bool) error {
+	turn := j.dir.Retrying
+	if begins {
+		turn = j.dir.Retry
+	}
+	again, err := turn()
+	if again != nil {
+		j.dir, j.old = again, j.dir
+	}
+	return err
+}
+
+// cancel marks the dataset of a job that people do not want any more. One that was
+// finished before stays as it is.
 func (a *aggregator) cancel(j *job) {
 	reason := ""
-	if err := j.dir.Cancel(); err != nil {
+	end := j.dir.Cancel
+	if j.old != nil {
+		end = j.old.Abandon
+	}
+	if err := end(); err != nil {
 		// The ledger says it too, and a full disk is no reason to go on.
 		a.log.Warn("mark of the cancelled dataset not written", "job", j.id, "error", err)
 		reason = fmt.Sprintf("its dataset is not marked: %v", err)

@@ -45,7 +45,7 @@ func roleOf(verb string) queue.Role {
 		return queue.Aggregator
 	case "doctor":
 		return queue.Doctor
-	case "setup", "pause", "resume", "cancel":
+	case "setup", "pause", "resume", "retry", "cancel":
 		return queue.Operator
 	}
 	return queue.Observer

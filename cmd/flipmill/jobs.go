@@ -76,7 +76,8 @@ type view struct {
 	Percent   *float64   `json:"percent"` // of the records; 100 only when the dataset is committed
 	Received  count      `json:"received"`
 	Committed count      `json:"committed"`
-	Parts     int        `json:"parts"` // committed
+	Parts     int        `json:"parts"`     // committed
+	Retryable int64      `json:"retryable"` // rejects for which a retry may help, of a job that is done
 	Drives    uint32     `json:"drives"`
 	Heard     *time.Time `json:"heard"`          // when an aggregator last wrote the ledger
 	Silent    *float64   `json:"silent_seconds"` // since then, while the job is under way
@@ -107,6 +108,7 @@ func newView(s *queue.Standing, now time.Time) *view {
 	}
 	if l := s.Ledger; l != nil {
 		v.Reason, v.Parts = l.Reason, len(l.Parts)
+		v.Retryable = l.Retryable
 		v.Received, v.Committed = count(l.Received), count(l.Committed)
 		heard := s.Heard.UTC()
 		v.Heard = &heard

@@ -50,6 +50,9 @@ func (v *view) text() string {
 	}
 	row("received", "%s records in %s chunks", thousands(v.Received.Records), thousands(v.Received.Chunks))
 	row("committed", "%s records in %s chunks, %d parts", thousands(v.Committed.Records), thousands(v.Committed.Chunks), v.Parts)
+	if v.Retryable > 0 {
+		row("retryable", "%s rejects that flipmill retry may make results of", thousands(v.Retryable))
+	}
 	row("drives", "%d", v.Drives)
 	row("aggregator", "%s", v.aggregator())
 	if v.Trouble != nil {

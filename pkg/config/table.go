@@ -107,7 +107,7 @@ func jobKeys(c *Config) []Key {
 
 // jobVerbs are the verbs that look at jobs or give orders to them.
 func jobVerbs() []string {
-	return []string{"status", "list", "watch", "wait", "why", "pause", "resume", "cancel"}
+	return []string{"status", "list", "watch", "wait", "why", "pause", "resume", "retry", "cancel"}
 }
 
 // brokerKeys are the keys of the verbs that share a broker.
@@ -145,7 +145,7 @@ func brokerKeys(c *Config) []Key {
 			name(&c.Lane, "high", "normal", "low")},
 		{"timeout", "", "0s", []string{"wait"}, "give up after that long; 0s: never",
 			duration(&c.Timeout, 0, 1000*time.Hour)},
-		{"wait", "", "false", []string{"submit", "resume"}, "wait until the dataset is complete",
+		{"wait", "", "false", []string{"submit", "resume", "retry"}, "wait until the dataset is complete",
 			boolean(&c.Wait)},
 	}
 }
@@ -158,14 +158,14 @@ func reportKeys(c *Config) []Key {
 			integer(&c.Workers, 0, 1024)},
 		{"window", "", "2", []string{"run", "submit"}, "parts in flight at once; more take more memory and disk",
 			integer(&c.Window, 1, 64)},
-		{"stop-timeout", "", "10s", []string{"run", "submit", "resume", "worker", "aggregator"}, "time to put down what is in flight after the first Ctrl-C or SIGTERM; 0s: no limit",
+		{"stop-timeout", "", "10s", []string{"run", "submit", "resume", "retry", "worker", "aggregator"}, "time to put down what is in flight after the first Ctrl-C or SIGTERM; 0s: no limit",
 			duration(&c.StopTimeout, 0, 24*time.Hour)},
 		{"strict", "", "false", run, "end with exit code 5 when a record was rejected",
 			boolean(&c.Strict)},
 
 		{"json", "", "false", slices.Concat([]string{"run", "solve", "verify", "submit", "doctor"}, jobVerbs()), "print the outcome as JSON",
 			boolean(&c.JSON)},
-		{"progress", "", "auto", []string{"run", "submit", "resume"}, "how progress is shown; auto: a bar on a terminal, plain lines elsewhere",
+		{"progress", "", "auto", []string{"run", "submit", "resume", "retry"}, "how progress is shown; auto: a bar on a terminal, plain lines elsewhere",
 			name(&c.Progress, "auto", "bar", "plain", "none")},
 		{"http", "", "", []string{"run", "submit", "worker", "aggregator", "health"}, "address at which /metrics, /livez and /readyz are served, such as :9464; without a host: the loopback; empty: nowhere",
 			optional(matching(&c.HTTP, "addr", "host:port or :port", `^\S*:[0-9]{1,5}$`))},

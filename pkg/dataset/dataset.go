@@ -27,7 +27,8 @@
 //     clock, host, worker or order of arrival is in them.
 //   - Every record is one row, in results or in rejects; rows are in corpus order.
 //   - A part is committed when its results file exists. Its rejects file, if it
-//     has one, existed before. Neither is ever changed or replaced.
+//     has one, existed before. Neither is ever changed or replaced; a retry replaces
+//     the whole dataset by another.
 //   - The manifest is written when every part is committed, _SUCCESS after it.
 package dataset
 

@@ -309,6 +309,9 @@ func (c *Collector) Committed(part wire.Part) {
 	c.plan(Purge, part.Number)
 }
 
+// Retryable takes in how many rejects of the dataset a retry may help.
+func (c *Collector) Retryable(records int64) { c.ledger.Retryable = records }
+
 // Finished notes that the dataset is complete.
 func (c *Collector) Finished() { c.end(wire.Done, "") }
 

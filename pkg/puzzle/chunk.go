@@ -50,6 +50,10 @@ func Reasons() []Reason {
 	return []Reason{UnknownSymbol, RaggedRow, BadSize, TooLarge, Truncated, LineTooLong, BadSyntax, BadField, OverExpanded, WorkerFailed}
 }
 
+// Retryable reports whether the record may be solved after all if it is tried
+// again: nothing is wrong with the record itself.
+func (r Reason) Retryable() bool { return r == WorkerFailed }
+
 // MaxRaw is the most bytes of a rejected record's text that are kept.
 const MaxRaw = 256
 

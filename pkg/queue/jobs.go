@@ -126,6 +126,20 @@ func (c *Conn) NextEpoch(ctx context.Context, id string, origin *wire.Origin) (u
 	return job.Epoch, nil
 }
 
+// RetryJob counts a new drive of a job that is to make parts again because of
+// rejects for which that may help.
+func (c *Conn) RetryJob(ctx context.Context, id string) (*wire.Job, error) {
+	job, err := c.change(ctx, id, func(job *wire.Job) error {
+		job.Epoch++
+		job.Retry = job.Epoch
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("retry job %s: %w", id, err)
+	}
+	return job, nil
+}
+
 // TouchJob writes the record of a job again as it is, so that its time tells that
 // somebody drives the job.
 func (c *Conn) TouchJob(ctx context.Context, id string) error {

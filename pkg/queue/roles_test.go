@@ -214,6 +214,7 @@ func workingDeeds(t *testing.T) []deed {
 			return err
 		}},
 		{"begin a drive", []Role{Producer, Operator}, func(ctx context.Context, c *Conn) error { _, err := c.NextEpoch(ctx, "j", nil); return err }},
+		{"retry a job", []Role{Producer, Operator}, func(ctx context.Context, c *Conn) error { _, err := c.RetryJob(ctx, "j"); return err }},
 		{"publish a task", []Role{Producer, Operator}, func(ctx context.Context, c *Conn) error {
 			p := c.Publisher(Normal, 1<<20)
 			return errors.Join(p.Publish(ctx, one, []byte("task")), p.Flush(ctx))

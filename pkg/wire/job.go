@@ -23,6 +23,10 @@ type Job struct {
 
 	Totals *Totals // nil until the end of the corpus, fixed afterwards
 	Origin *Origin // of the latest drive; nil where nobody else could drive the job
+
+	// Retry is the latest drive that is to make parts again because of rejects for
+	// which that may help, 0 for none.
+	Retry uint32
 }
 
 // Origin is where a job's corpus is and how it was handed over.
@@ -60,7 +64,7 @@ func AppendJob(dst []byte, j *Job) ([]byte, error) {
 	if err := puzzle.CheckJob(j.ID); err != nil {
 		return nil, fmt.Errorf("encode job: %w", err)
 	}
-	m := &pb.Job{Id: j.ID, Spec: fromSpec(&j.Spec), Epoch: j.Epoch}
+	m := &pb.Job{Id: j.ID, Spec: fromSpec(&j.Spec), Epoch: j.Epoch, Retry: j.Retry}
 	if j.Totals != nil {
 		m.Totals = fromTotals(j.Totals)
 	}
@@ -83,7 +87,7 @@ func ParseJob(data []byte) (*Job, error) {
 	if err := puzzle.CheckJob(m.Id); err != nil {
 		return nil, fmt.Errorf("decode job: %w", err)
 	}
-	j := &Job{ID: m.Id, Epoch: m.Epoch}
+	j := &Job{ID: m.Id, Epoch: m.Epoch, Retry: m.Retry}
 	if m.Spec == nil {
 		return nil, fmt.Errorf("decode job %s: no spec", j.ID)
 	}

@@ -18,12 +18,20 @@ type Ledger struct {
 	Received  Count  // results seen at least once, committed ones included
 	Committed Count
 	Epoch     uint32 // of a job that has ended: the latest drive that the aggregator knew of
+	Retryable int64  // rejects for which a retry may help, of a job that is done
 }
 
 // Ended reports whether nothing more will happen to the job that l is of. A job
-// that has failed is open again when a new drive of it begins.
+// that has failed is open again when a new drive of it begins, and one that is done
+// when a retry does.
 func (l *Ledger) Ended(job *Job) bool {
-	return l.State.Ended() && !(l.State == Failed && l.Epoch < job.Epoch)
+	switch l.State {
+	case Failed:
+		return l.Epoch >= job.Epoch
+	case Done:
+		return l.Epoch >= job.Retry
+	}
+	return l.State.Ended()
 }
 
 // State is where a job stands. The zero State is not valid.
@@ -32,7 +40,7 @@ type State uint8
 // The states of a job. The numbers are on the wire, do not change.
 const (
 	Open      State = 1 // parts are missing
-	Done      State = 2 // the manifest is written
+	Done      State = 2 // the manifest is written; a retry opens it again
 	Failed    State = 3 // stopped until it is driven again, see Ledger.Reason
 	Cancelled State = 4 // stopped for good, because people wanted it
 )
@@ -117,6 +125,7 @@ func AppendLedger(dst []byte, l *Ledger) ([]byte, error) {
 		Received:    &pb.Count{Chunks: l.Received.Chunks, Records: l.Received.Records},
 		Committed:   &pb.Count{Chunks: l.Committed.Chunks, Records: l.Committed.Records},
 		Epoch:       l.Epoch,
+		Retryable:   l.Retryable,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode ledger: %w", err)
@@ -144,7 +153,10 @@ func toLedger(l *Ledger, m *pb.Ledger) error {
 	default:
 		return fmt.Errorf("unknown state %d", m.State)
 	}
-	l.Reason, l.Epoch = m.Reason, m.Epoch
+	if m.Retryable < 0 {
+		return fmt.Errorf("%d rejects for a retry", m.Retryable)
+	}
+	l.Reason, l.Epoch, l.Retryable = m.Reason, m.Epoch, m.Retryable
 	if len(m.PartDigests) != PartDigestSize*len(m.PartDeltas) {
 		return fmt.Errorf("%d bytes of digests for %d parts", len(m.PartDigests), len(m.PartDeltas))
 	}

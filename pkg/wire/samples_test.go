@@ -53,6 +53,7 @@ func testJob() *Job {
 			ColumnMajor: true,
 		},
 		Epoch: 3,
+		Retry: 2,
 		Totals: &Totals{
 			Records:      10,
 			Chunks:       2,

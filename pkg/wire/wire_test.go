@@ -275,6 +275,7 @@ func TestParseLedgerRefuses(t *testing.T) {
 		"digests too short":    func(m *pb.Ledger) { m.PartDigests = m.PartDigests[1:] },
 		"negative records":     func(m *pb.Ledger) { m.Received.Records = -1 },
 		"more chunks":          func(m *pb.Ledger) { m.Committed.Chunks = m.Committed.Records + 1 },
+		"negative retryable":   func(m *pb.Ledger) { m.Retryable = -1 },
 		"a negative committed": func(m *pb.Ledger) { m.Committed.Chunks = -1 },
 	})
 }

@@ -38,7 +38,7 @@ type State int32
 const (
 	State_STATE_UNSPECIFIED State = 0
 	State_STATE_OPEN        State = 1 // parts are missing
-	State_STATE_DONE        State = 2 // the manifest is written
+	State_STATE_DONE        State = 2 // the manifest is written; a retry opens it again
 	State_STATE_FAILED      State = 3 // stopped until it is driven again, see reason
 	State_STATE_CANCELLED   State = 4 // stopped for good by Control
 )
@@ -851,9 +851,12 @@ type Job struct {
 	Spec  *Spec                  `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"` // required
 	// How many drives of the corpus have begun. It is part of a message's id, so
 	// that the broker does not take a re-sent chunk for a copy of a lost one.
-	Epoch         uint32  `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Totals        *Totals `protobuf:"bytes,4,opt,name=totals,proto3" json:"totals,omitempty"` // absent until the end of the corpus
-	Origin        *Origin `protobuf:"bytes,5,opt,name=origin,proto3" json:"origin,omitempty"` // of the latest drive; absent where nobody else could drive the job
+	Epoch  uint32  `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Totals *Totals `protobuf:"bytes,4,opt,name=totals,proto3" json:"totals,omitempty"` // absent until the end of the corpus
+	Origin *Origin `protobuf:"bytes,5,opt,name=origin,proto3" json:"origin,omitempty"` // of the latest drive; absent where nobody else could drive the job
+	// The latest drive that is to make parts again because of rejects for which that
+	// may help; 0 for none.
+	Retry         uint32 `protobuf:"varint,6,opt,name=retry,proto3" json:"retry,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -921,6 +924,13 @@ func (x *Job) GetOrigin() *Origin {
 		return x.Origin
 	}
 	return nil
+}
+
+func (x *Job) GetRetry() uint32 {
+	if x != nil {
+		return x.Retry
+	}
+	return 0
 }
 
 // Origin is where a job's corpus is and how it was handed over, so that others
@@ -1335,8 +1345,10 @@ type Ledger struct {
 	Received    *Count `protobuf:"bytes,5,opt,name=received,proto3" json:"received,omitempty"` // results seen at least once, committed ones included
 	Committed   *Count `protobuf:"bytes,6,opt,name=committed,proto3" json:"committed,omitempty"`
 	// Of a job that has ended: the latest drive that the aggregator knew of. A drive
-	// that begins after a job has failed opens it again.
+	// that begins after a job has failed opens it again, and so does a retry of one
+	// that is done.
 	Epoch         uint32 `protobuf:"varint,7,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Retryable     int64  `protobuf:"varint,8,opt,name=retryable,proto3" json:"retryable,omitempty"` // rejects for which a retry may help, of a job that is done
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1416,6 +1428,13 @@ func (x *Ledger) GetCommitted() *Count {
 func (x *Ledger) GetEpoch() uint32 {
 	if x != nil {
 		return x.Epoch
+	}
+	return 0
+}
+
+func (x *Ledger) GetRetryable() int64 {
+	if x != nil {
+		return x.Retryable
 	}
 	return 0
 }
@@ -1639,13 +1658,14 @@ const file_flipmill_proto_rawDesc = "" +
 	"\x0erejects_sha256\x18\b \x01(\fR\rrejectsSha256\x12\x14\n" +
 	"\x05tally\x18\t \x01(\fR\x05tally\")\n" +
 	"\aFailure\x12\x18\n" +
-	"\amessage\x18\x01 \x01(\tR\amessageJ\x04\b\x02\x10\x03\"\xac\x01\n" +
+	"\amessage\x18\x01 \x01(\tR\amessageJ\x04\b\x02\x10\x03\"\xc2\x01\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.flipmill.v1.SpecR\x04spec\x12\x14\n" +
 	"\x05epoch\x18\x03 \x01(\rR\x05epoch\x12+\n" +
 	"\x06totals\x18\x04 \x01(\v2\x13.flipmill.v1.TotalsR\x06totals\x12+\n" +
-	"\x06origin\x18\x05 \x01(\v2\x13.flipmill.v1.OriginR\x06origin\"\x92\x01\n" +
+	"\x06origin\x18\x05 \x01(\v2\x13.flipmill.v1.OriginR\x06origin\x12\x14\n" +
+	"\x05retry\x18\x06 \x01(\rR\x05retry\"\x92\x01\n" +
 	"\x06Origin\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x1c\n" +
 	"\tdirectory\x18\x02 \x01(\fR\tdirectory\x12\x14\n" +
@@ -1682,7 +1702,7 @@ const file_flipmill_proto_rawDesc = "" +
 	"\x06Source\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\fR\x04name\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\x12\x16\n" +
-	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\x86\x02\n" +
+	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\xa4\x02\n" +
 	"\x06Ledger\x12(\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x12.flipmill.v1.StateR\x05state\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x1f\n" +
@@ -1691,7 +1711,8 @@ const file_flipmill_proto_rawDesc = "" +
 	"\fpart_digests\x18\x04 \x01(\fR\vpartDigests\x12.\n" +
 	"\breceived\x18\x05 \x01(\v2\x12.flipmill.v1.CountR\breceived\x120\n" +
 	"\tcommitted\x18\x06 \x01(\v2\x12.flipmill.v1.CountR\tcommitted\x12\x14\n" +
-	"\x05epoch\x18\a \x01(\rR\x05epoch\"9\n" +
+	"\x05epoch\x18\a \x01(\rR\x05epoch\x12\x1c\n" +
+	"\tretryable\x18\b \x01(\x03R\tretryable\"9\n" +
 	"\x05Count\x12\x16\n" +
 	"\x06chunks\x18\x01 \x01(\x03R\x06chunks\x12\x18\n" +
 	"\arecords\x18\x02 \x01(\x03R\arecords\"3\n" +

@@ -1,0 +1,212 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/flipmill/flipmill/pkg/tally"
+)
+
+// A finished dataset is never changed. To make some of its parts again, another
+// dataset of the same job is made beside it, below .tmp: the other parts are links
+// to the same files. When that one is finished, the two folders change places in
+// one step, so that readers see all of the one or all of the other. In between, a
+// process may die anywhere: the mark, written once the new dataset is finished,
+// has the checksum of its manifest, and so tells which of the two is in place.
+
+func (d *Dir) retryDir() string    { return filepath.Join(d.tempDir(), d.job+".retry") }
+func (d *Dir) replacedDir() string { return filepath.Join(d.tempDir(), d.job+".replaced") }
+func (d *Dir) markPath() string    { return filepath.Join(d.retryDir(), "finished") }
+
+// Steps of Replace at which a process may die.
+const (
+	stepMarked   = "marked"
+	stepReplaced = "replaced"
+	stepPutAway  = "put away"
+)
+
+// Retry returns the dataset beside d in which its parts are made again that have
+// rejects for which that may help; it has all others. What an earlier process has
+// begun goes on.
+func (d *Dir) Retry() (*Dir, error) {
+	again, err := d.retry()
+	if err != nil {
+		return nil, fmt.Errorf("retry job %s: %w", d.job, err)
+	}
+	return again, nil
+}
+
+func (d *Dir) retry() (*Dir, error) {
+	if err := d.settle(); err != nil {
+		return nil, err
+	}
+	again, err := Open(d.retryDir(), d.job, d.spec)
+	if err != nil {
+		return nil, err
+	}
+	for _, table := range []string{tableRejects, tableResults} {
+		if err := os.MkdirAll(again.path(table), 0o777); err != nil {
+			return nil, err
+		}
+	}
+	footers, err := d.Committed()
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range footers {
+		n, err := retryable(f)
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			continue
+		}
+		for _, table := range []string{tableRejects, tableResults} { // the part is there with the latter
+			name := table + "/" + partName(f.Part)
+			err := os.Link(d.path(name), again.path(name))
+			if table == tableRejects && errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
+				continue // it has none, or was linked before
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return again, errors.Join(syncDir(again.path(tableRejects)), syncDir(again.path(tableResults)))
+}
+
+// retryable counts a part's rejects for which a retry may help.
+func retryable(f Footer) (records int64, err error) {
+	counts, err := tally.Parse(f.Tally)
+	if err != nil {
+		return 0, fmt.Errorf("part %d: %w", f.Part, err)
+	}
+	for _, r := range counts.Rejects() {
+		if r.Reason.Retryable() {
+			records += r.Records
+		}
+	}
+	return records, nil
+}
+
+// Retryable counts the rejects for which a retry may help.
+func (m *Manifest) Retryable() (records int64) {
+	for reason, n := range m.Counts.Reasons {
+		if reason.Retryable() {
+			records += n
+		}
+	}
+	return records
+}
+
+// Retrying returns what Retry has begun, nil if that is nothing.
+func (d *Dir) Retrying() (*Dir, error) {
+	err := d.settle()
+	if err == nil {
+		_, err = os.Stat(d.retryDir())
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("retry job %s: %w", d.job, err)
+	}
+	return Open(d.retryDir(), d.job, d.spec)
+}
+
+// Abandon removes what Retry has begun.
+func (d *Dir) Abandon() error {
+	if err := errors.Join(d.settle(), os.RemoveAll(d.retryDir())); err != nil {
+		return fmt.Errorf("abandon the retry of job %s: %w", d.job, err)
+	}
+	return nil
+}
+
+// Replace puts the dataset that Retry returned, and that is finished now, into the
+// place of d, which is removed.
+func (d *Dir) Replace(again *Dir) error {
+	sum, _, err := sumFile(again.path(manifestName))
+	if err == nil {
+		err = d.mark(sum)
+	}
+	if err == nil {
+		err = d.settle()
+	}
+	if err != nil {
+		return fmt.Errorf("replace the dataset of job %s: %w", d.job, err)
+	}
+	return nil
+}
+
+// mark notes that the dataset beside d is finished. Half a mark is one too: before
+// it is whole, no folder changes its place.
+func (d *Dir) mark(sum string) error {
+	f, err := os.Create(d.markPath())
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(sum)
+	if err := errors.Join(err, f.Sync(), f.Close(), syncDir(d.retryDir())); err != nil {
+		return err
+	}
+	d.reach(stepMarked, manifestName)
+	return nil
+}
+
+// settle does the rest of a Replace, whoever began it. Several processes may try.
+func (d *Dir) settle() error {
+	if err := os.RemoveAll(d.replacedDir()); err != nil {
+		return err
+	}
+	f, err := os.Open(d.markPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close() // and with it the lock
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		return err
+	}
+	mark, err := os.ReadFile(d.markPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // another process was quicker
+	}
+	if err != nil {
+		return err
+	}
+	if sum, _, err := sumFile(d.path(manifestName)); err != nil || sum != string(mark) {
+		if err := d.exchange(filepath.Join(d.retryDir(), filepath.Base(d.Path()))); err != nil {
+			return err
+		}
+	}
+	d.reach(stepReplaced, manifestName)
+	if err := os.Rename(d.retryDir(), d.replacedDir()); err != nil {
+		return err
+	}
+	if err := syncDir(d.tempDir()); err != nil {
+		return err
+	}
+	d.reach(stepPutAway, manifestName)
+	return os.RemoveAll(d.replacedDir())
+}
+
+// exchange lets another folder and d change places, for good.
+func (d *Dir) exchange(other string) error {
+	err := exchange(other, d.Path())
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) || errors.Is(err, fs.ErrNotExist) {
+		// A file system, or a system, that cannot do it in one step. Readers miss the
+		// dataset for a moment; who died in it has left it here.
+		old := filepath.Join(d.retryDir(), "old")
+		if err := os.Rename(d.Path(), old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		err = os.Rename(other, d.Path())
+	}
+	return errors.Join(err, syncDir(d.output), syncDir(d.retryDir()))
+}

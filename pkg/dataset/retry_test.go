@@ -1,0 +1,135 @@
+package dataset_test
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/flipmill/flipmill/pkg/dataset"
+	"github.com/flipmill/flipmill/pkg/puzzle"
+)
+
+// spoilt writes the dataset of a corpus as if a worker had failed at its last chunk.
+func (c corpus) spoilt(t testing.TB, output string) *dataset.Dir {
+	t.Helper()
+	bad := corpus{c.spec, append([]answered(nil), c.chunks...)}
+	last := &bad.chunks[len(bad.chunks)-1]
+	records := last.chunk.Records()
+	last.answers = nil
+	last.chunk = puzzle.Chunk{First: last.chunk.First, Spans: last.chunk.Spans, Lines: last.chunk.Lines}
+	for k := range records {
+		last.chunk.Rejects = append(last.chunk.Rejects, puzzle.Reject{Index: last.chunk.First + int64(k), Reason: puzzle.WorkerFailed, Detail: "it died"})
+	}
+	bad.write(t, output)
+	d, err := dataset.Open(output, "demo", c.spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := dataset.ReadManifest(d.Path())
+	if err != nil || manifest.Retryable() != int64(records) {
+		t.Fatalf("%d rejects for a retry, want %d (%v)", manifest.Retryable(), records, err)
+	}
+	return d
+}
+
+// retryAll begins or goes on with a retry and brings it to its end, as an
+// aggregator does.
+func (c corpus) retryAll(t testing.TB, output string, begins bool, trap func(step, file string)) {
+	t.Helper()
+	d, err := dataset.Open(output, "demo", c.spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Trap(trap)
+	turn := d.Retrying
+	if begins {
+		turn = d.Retry
+	}
+	again, err := turn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again == nil {
+		return
+	}
+	again.Trap(trap)
+	there, err := again.Committed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(there) == 2 {
+		c.commit(t, again, 2)
+	}
+	if _, err := again.Finish(c.input()); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Replace(again); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRetry lets a retry die at each of its steps: before it, and after whatever
+// follows, there is a whole dataset, the old one or the new, and in the end the
+// new one and nothing besides.
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	c := smallCorpus(t, testSpec(t, "plus", puzzle.Either))
+	want := t.TempDir()
+	c.write(t, want)
+	whole := tree(t, want)
+	type death struct{ step, file string }
+	steps := map[string]int{}
+	for deaths := 0; ; deaths++ {
+		output := t.TempDir()
+		d := c.spoilt(t, output)
+		left := deaths
+		died := func() (at any) {
+			defer func() { at = recover() }()
+			c.retryAll(t, output, true, func(step, file string) {
+				if left--; left < 0 {
+					panic(death{step, file})
+				}
+			})
+			return nil
+		}()
+		if at, ok := died.(death); ok {
+			steps[at.step]++
+		} else if died != nil {
+			t.Fatal(died)
+		}
+		report, err := dataset.Verify(d.Path())
+		if err != nil || len(report.Problems) > 0 {
+			t.Errorf("died at %v: %+v, %v", died, report, err)
+		}
+		c.retryAll(t, output, false, nil)
+		if !maps.Equal(tree(t, output), whole) {
+			t.Errorf("died at %v: the next process makes other files", died)
+		}
+		if died == nil {
+			// Results, statistics, manifest and _SUCCESS; then the folders.
+			if want := (map[string]int{"created": 4, "written": 4, "synced": 4, "linked": 4, "durable": 4, "marked": 1, "replaced": 1, "put away": 1}); !maps.Equal(steps, want) {
+				t.Errorf("died at %v, want %v", steps, want)
+			}
+			return
+		}
+	}
+}
+
+// What a retry has begun can be given up.
+func TestAbandonedRetry(t *testing.T) {
+	t.Parallel()
+	c, output := smallCorpus(t, testSpec(t, "plus", puzzle.Either)), t.TempDir()
+	d := c.spoilt(t, output)
+	old := tree(t, output)
+	if _, err := d.Retry(); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Abandon(); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := d.Retrying(); again != nil || err != nil {
+		t.Errorf("it goes on: %v", err)
+	}
+	if !maps.Equal(tree(t, output), old) {
+		t.Error("the dataset is another")
+	}
+}
