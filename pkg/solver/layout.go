@@ -49,47 +49,46 @@ func (y *layout) wordBits(w int) int {
 
 // pack sets x to board i of the block.
 func (y *layout) pack(x []uint64, b *block, i int) {
-	last := i + y.lines*blockBoards
-	for w := range x[:y.words] {
-		next := i + y.perWord*blockBoards
-		x[w] = b.gather(i, y.width, min(next, last))
-		i = next
-	}
+	b.gather(i, y.width, y.perWord*blockBoards, i+y.lines*blockBoards, x[:y.words])
 }
 
-// gather returns the masks from k on, of each line up to end, as one word. It and
-// scatter are on their own to have all they need in registers.
+// gather sets each word of x to the next masks that step passes, a line apart,
+// from k to end. It and scatter are on their own to have all they need in
+// registers.
 //
 //go:noinline
-func (b *block) gather(k, width, end int) (word uint64) {
+func (b *block) gather(k, width, step, end int, x []uint64) {
 	_ = b.masks[0] // so the loop need not check for nil
 	width &= 63
-	for ; k < end; k += blockBoards {
-		word = word<<width | uint64(b.masks[k&(blockMasks-1)])
+	for w := range x {
+		stop := min(k+step, end)
+		var word uint64
+		for ; k < stop; k += blockBoards {
+			word = word<<width | uint64(b.masks[k&(blockMasks-1)])
+		}
+		x[w] = word
 	}
-	return word
 }
 
 // unpack sets board i of the block to x.
 func (y *layout) unpack(b *block, i int, x []uint64) {
-	last := i + y.lines*blockBoards
-	for _, word := range x[:y.words] {
-		next := i + y.perWord*blockBoards
-		b.scatter(word, y.width, i, min(next, last))
-		i = next
-	}
+	b.scatter(i, y.width, y.perWord*blockBoards, i+y.lines*blockBoards, x[:y.words])
 }
 
 // scatter is the inverse of gather.
 //
 //go:noinline
-func (b *block) scatter(word uint64, width, k, end int) {
+func (b *block) scatter(k, width, step, end int, x []uint64) {
 	_ = b.masks[0]
 	width &= 63
 	full := uint64(1)<<width - 1
-	for end -= blockBoards; end >= k; end -= blockBoards {
-		b.masks[end&(blockMasks-1)] = uint16(word & full)
-		word >>= width
+	for _, word := range x {
+		stop := min(k+step, end)
+		for j := stop - blockBoards; j >= k; j -= blockBoards {
+			b.masks[j&(blockMasks-1)] = uint16(word & full)
+			word >>= width
+		}
+		k = stop
 	}
 }
 

@@ -29,10 +29,10 @@ type quiet struct {
 	groups int         // sums of the basis patterns before these
 	tables []wordTable // of each word
 
-	// The least solution of the all-1 board, and its lines for four boards each. Where that board has no
-	// solution this still turns a board's solution for target zero into the one
-	// for target one, if there is one, because the map from boards to solutions
-	// is linear.
+	// The least solution of the all-1 board, and its lines for four boards each.
+	// Where that board has no solution this still turns a board's solution for
+	// target zero into the one for target one, if there is one, because the map
+	// from boards to solutions is linear.
 	ones      []uint64
 	onesLines []uint64
 }

@@ -59,8 +59,11 @@ func (q *quiet) sums(patterns [][]uint64) [][]uint64 {
 	return sums
 }
 
-// prepare makes the tables of the search.
+// prepare makes the tables of the search, where there is any.
 func (q *quiet) prepare() {
+	if q.nullity() == 0 {
+		return
+	}
 	const byteWords = 3 // words whose presses a byte can count: 192 at most
 	q.lanes = min(len(q.basis), laneBits)
 	others := q.basis[:len(q.basis)-q.lanes]

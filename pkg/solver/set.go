@@ -27,7 +27,8 @@ type member struct {
 
 // maxSetCells bounds a Set: solvers are dropped, oldest first, while their sizes
 // have more cells in total. Tables take at most 4 KB a cell, so this is 64 MB in
-// the worst case; plus needs a thousandth of that.
+// the worst case, and 300 KB for each of the 50 sizes up to 16 cells; plus needs
+// a tenth of that.
 const maxSetCells = 1 << 14
 
 // NewSet returns an empty set.

@@ -6,11 +6,12 @@
 // is the dimension of their space over GF(2), so a solvable board has exactly
 // 2^nullity solutions: any one of them plus every quiet pattern. The least of
 // some solutions is the one whose row-major text comes first. A kernel is a way
-// to get from boards to answers; there are three:
+// to get from boards to answers; there are four:
 //
 //	chase    row-chasing stencils, such as plus: two passes over the lines
 //	linear   any rule, through tables of the inverse (small boards, king, x, tori)
 //	fridge   exact at every size without walking over the quiet patterns
+//	tiny     a table of all boards (up to 16 cells), made with one of the others
 //
 // Usage:
 //
@@ -51,15 +52,16 @@ type Solver struct {
 	size    puzzle.Size
 	nullity int
 
-	// The kernel: exactly one is set. They are not behind an interface because
-	// that would move every block from the stack to the heap.
+	// The kernel: exactly one is set, but for tiny. They are not behind an interface
+	// because that would move every block from the stack to the heap.
 	chase  *chase
 	linear *linear
 	fridge *fridge
+	tiny   *tiny // set as well where it can take the other's place
 }
 
-// New prepares a solver. It takes up to a few milliseconds for small boards and row-chasing
-// rules, up to about a second for other rules at 256×16.
+// New prepares a solver. It takes about a millisecond for small boards and
+// row-chasing rules, up to about a second for other rules at 256×16.
 func New(rule puzzle.Rule, size puzzle.Size, opts Options) (*Solver, error) {
 	if err := size.Validate(); err != nil {
 		return nil, err
@@ -86,6 +88,7 @@ func New(rule puzzle.Rule, size puzzle.Size, opts Options) (*Solver, error) {
 		s.linear = newLinear(rule, size, limit)
 		s.nullity = s.linear.quiet.nullity()
 	}
+	s.tiny = newTiny(s)
 	return s, nil
 }
 
@@ -113,8 +116,8 @@ func (s *Solver) Solve(dst *puzzle.Answers, boards puzzle.Run, target puzzle.Tar
 		} else {
 			b.verdict, b.reached = verdict{&rest.status, &rest.moves, &rest.count}, &rest.reached
 		}
-		if s.linear != nil && s.linear.row == 1 {
-			s.linear.solveWords(&b, dst.Solutions, boards, lo, target)
+		if b.n == blockBoards && s.small() {
+			s.solveSmall(&b, dst.Solutions.Masks[lo:], boards.Masks[lo:], boards.Count, target)
 		} else {
 			b.load(boards, lo)
 			s.solve(&b, target)
@@ -129,11 +132,27 @@ func (s *Solver) Solve(dst *puzzle.Answers, boards puzzle.Run, target puzzle.Tar
 // solve answers the boards of the block in their place.
 func (s *Solver) solve(b *block, target puzzle.Target) {
 	switch {
+	case s.small():
+		s.solveSmall(b, b.masks[:], b.masks[:], blockBoards, target)
 	case s.chase != nil:
 		s.chase.solve(b, target)
 	case s.linear != nil:
 		s.linear.solve(b, target)
 	default:
 		s.fridge.solve(b, target)
+	}
+}
+
+// small reports whether boards have so few lines that they need not be copied
+// to a block.
+func (s *Solver) small() bool { return s.tiny != nil || s.linear != nil && s.linear.row == 1 }
+
+// solveSmall answers the boards of the block. It reads their lines from in and
+// writes those of the solutions to out, stride masks apart.
+func (s *Solver) solveSmall(b *block, out, in []uint16, stride int, target puzzle.Target) {
+	if s.tiny != nil {
+		s.tiny.solve(b, out, in, stride, target)
+	} else {
+		s.linear.solveWords(b, out, in, stride, target)
 	}
 }

@@ -319,9 +319,13 @@ func TestKernelsAgree(t *testing.T) {
 		default:
 			t.Fatalf("%s %s has one kernel only", c.rule, c.size)
 		}
+		chosen := mustSolver(t, c.rule, c.size)
 		for _, target := range targets {
-			if got, want := solve(t, special, boards, target), solve(t, general, boards, target); !equalAnswers(got, want) {
-				t.Errorf("%s %s to %s: the kernels disagree:\n%v\n%v", c.rule, c.size, target, got, want)
+			want := solve(t, general, boards, target)
+			for _, s := range []*Solver{special, chosen} {
+				if got := solve(t, s, boards, target); !equalAnswers(got, want) {
+					t.Errorf("%s %s to %s: the kernels disagree:\n%v\n%v", c.rule, c.size, target, got, want)
+				}
 			}
 		}
 	}

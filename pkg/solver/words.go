@@ -22,15 +22,9 @@ type words struct {
 	pieces column[uint16] // of solutions
 }
 
-// solveWords answers the boards of the block where k.row is 1. They have few
-// lines, so it reads them, from lo on, and writes their solutions where they
-// are; only a block that is not full is copied.
-func (k *linear) solveWords(b *block, solutions, boards puzzle.Run, lo int, target puzzle.Target) {
-	in, out, stride := boards.Masks[lo:], solutions.Masks[lo:], boards.Count
-	if b.n < blockBoards {
-		b.load(boards, lo)
-		in, out, stride = b.masks[:], b.masks[:], blockBoards
-	}
+// solveWords answers the boards of the block where k.row is 1. It reads their
+// lines from in and writes those of the solutions to out, stride masks apart.
+func (k *linear) solveWords(b *block, out, in []uint16, stride int, target puzzle.Target) {
 	w := &b.words
 	k.lookUpAll(&w.zero, in, stride)
 	switch target {
@@ -50,9 +44,6 @@ func (k *linear) solveWords(b *block, solutions, boards puzzle.Run, lo int, targ
 		b.prefer()
 	}
 	k.quiet.unpackAll(out, stride, &w.zero, &w.pieces)
-	if b.n < blockBoards {
-		b.store(solutions, lo)
-	}
 }
 
 // invert sets y to the look-ups of the inverse boards.
