@@ -78,7 +78,7 @@ func jobKeys(c *Config) []Key {
 			integer(&c.Spec.SearchLimit, 1, 1<<40)},
 
 		{"format", "", "auto", puzzles, "how the input is written; auto: as the names of its files or their beginning say",
-			name(&c.Spec.Format, "auto", "lines", "blocks", "grid", "csv", "tsv", "jsonl", "json", "npy")},
+			name(&c.Spec.Format, "auto", "lines", "blocks", "grid", "csv", "tsv", "jsonl", "json", "npy", "parquet")},
 		{"size", "", "", puzzles, "size of every board, where the input does not show it",
 			optional(parsed(&c.Spec.Size, "size", "ROWSxCOLS, such as 5x6", puzzle.ParseSize))},
 		{"symbols", "", "1=1,0=0", puzzles, "the input's characters for 1 and 0",

@@ -1,5 +1,5 @@
-// Package corpus reads corpora: files of boards in one of several text formats,
-// plain or compressed, become a sequence of records.
+// Package corpus reads corpora: files of boards in one of several formats, plain
+// or compressed, become a sequence of records.
 //
 // A corpus is one or more sources (files, or standard input) read one after the
 // other as a single sequence. A record is one board, or one reject: text that
@@ -48,10 +48,14 @@ const (
 	JSONL  = "jsonl"  // a JSON value a line
 	JSON   = "json"   // one JSON array of such values
 	NPY    = "npy"    // an array of NumPy
+
+	Parquet = "parquet" // a row of a Parquet file
 )
 
 // Formats returns the names that Options.Format may have.
-func Formats() []string { return []string{Auto, Lines, Blocks, Grid, CSV, TSV, JSONL, JSON, NPY} }
+func Formats() []string {
+	return []string{Auto, Lines, Blocks, Grid, CSV, TSV, JSONL, JSON, NPY, Parquet}
+}
 
 // Options says how a corpus is written.
 type Options struct {
@@ -134,6 +138,8 @@ func newReader(format string, opts Options) reader {
 		return &jsonLines{values{newNamed(s, opts)}}
 	case JSON:
 		return &jsonArray{values: values{newNamed(s, opts)}, max: opts.MaxLine}
+	case Parquet:
+		return &parquetRows{named: newNamed(s, opts)}
 	case NPY:
 		return &npy{sheet: s, want: opts.Size}
 	}

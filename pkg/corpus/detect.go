@@ -31,6 +31,8 @@ func formatOfName(name string) string {
 		return JSON
 	case ".npy":
 		return NPY
+	case ".parquet":
+		return Parquet
 	}
 	return ""
 }
@@ -38,7 +40,7 @@ func formatOfName(name string) string {
 // detect tells the format of a corpus from its beginning, which starts with a
 // line that is not blank. It guesses only where another reading is far-fetched:
 //
-//  0. the magic of npy: npy; a brace: jsonl; a bracket: jsonl where the line is a board, else json;
+//  0. the magic of npy or parquet: that; a brace: jsonl; a bracket: jsonl where the line is a board, else json;
 //     fields separated by commas or tabs, one of which is called as that of the
 //     boards: csv or tsv;
 //  1. two numbers that are not two cells, or that are but fit the row below:
@@ -54,6 +56,9 @@ func formatOfName(name string) string {
 func detect(view []byte, opts Options) (format string, err error) {
 	if bytes.HasPrefix(view, []byte(npyMagic)) {
 		return NPY, nil
+	}
+	if bytes.HasPrefix(view, []byte(parquetMagic)) {
+		return Parquet, nil
 	}
 	first, below, _ := bytes.Cut(view, []byte{'\n'})
 	if format := detectJSON(first); format != "" {

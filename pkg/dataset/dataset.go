@@ -1,5 +1,5 @@
 // Package dataset writes, reads and proves the Parquet dataset of a job. It is
-// the only package that knows Parquet.
+// the only package that knows our Parquet files.
 //
 // A dataset is the folder <output>/job=<id> with the tables results, rejects and
 // stats, a manifest and an empty _SUCCESS; docs/dataset.md is its specification.
