@@ -169,6 +169,6 @@ func (w *worker) putDown(ctx context.Context, e *errand, step protocol.Step) err
 		return errors.Join(e.cause, e.NakWithDelay(retryDelay))
 	}
 	e.log.Warn("chunk put back", "delivered", e.Delivered, "error", e.cause)
-	w.tell(ctx, e.Delivery, e.cause.Error())
+	w.tell(ctx, e.Delivery, e.cause.Error(), retryDelay)
 	return e.NakWithDelay(retryDelay)
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/flipmill/flipmill/pkg/wire"
 )
 
-// A task that comes again is written down, and what its worker said of it is
-// not written over.
+// A task that comes again is written down, with what its worker said of it.
 func TestTrouble(t *testing.T) {
 	b := newBroker(t, queue.ServerOptions{}, queue.Limits{})
 	ctx := testContext(t)
@@ -25,7 +24,7 @@ func TestTrouble(t *testing.T) {
 		ok(t, err)
 		held = append(held, d)
 	}
-	ok(t, b.conn.PutTrouble(ctx, "said", &wire.Trouble{Chunk: 3, Delivered: 1, Message: "no room"}))
+	ok(t, b.conn.PutTrouble(ctx, "said", wire.Trouble{Chunk: 3, Delivered: 1, Message: "no room"}))
 	for _, d := range held {
 		ok(t, d.NakWithDelay(0))
 	}
@@ -34,9 +33,10 @@ func TestTrouble(t *testing.T) {
 	b.results(3)
 	w.drain()
 	ok(t, <-w.ended)
-	for id, want := range map[string]string{"silent": "2 delivered again", "said": "1 no room", "sound": ""} {
-		trouble, err := b.conn.Trouble(ctx, id)
+	for id, want := range map[string]string{"silent": "2 delivered again", "said": "2 no room", "sound": ""} {
+		troubles, err := b.conn.Troubles(ctx, id)
 		ok(t, err)
+		trouble := troubles.Of(3)
 		got := ""
 		if trouble != nil {
 			got = string(rune('0'+trouble.Delivered)) + " " + trouble.Message

@@ -117,8 +117,9 @@ func newView(s *queue.Standing, now time.Time) *view {
 			v.Silent = &silent
 		}
 	}
-	if t := s.Trouble; t != nil && !s.Ended() {
-		v.Trouble = &trouble{t.Chunk, t.Delivered, t.Message, s.Troubled.UTC()}
+	if all := s.Troubles.Latest; len(all) > 0 && !s.Ended() {
+		t := all[len(all)-1]
+		v.Trouble = &trouble{t.Chunk, t.Delivered, t.Message, time.UnixMilli(t.At).UTC()}
 	}
 	if percent, known := progress(s); known {
 		v.Percent = &percent

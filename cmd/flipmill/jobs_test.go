@@ -239,28 +239,71 @@ func TestExplanation(t *testing.T) {
 		6: {Where: queue.Queued, Lane: queue.Low, Since: ago(60)},
 	}
 	e := newExplanation(s, places, now)
-	want := []chunkPlace{{2, 1, "solved", "", 80}, {3, 1, "taken", "low", 70}, {6, 3, "queued", "low", 60}}
+	place := func(chunk, part int64, where, lane string, seconds float64, deliveries int64) chunkPlace {
+		return chunkPlace{Chunk: chunk, Part: part, Where: where, Lane: lane, Seconds: seconds, Deliveries: deliveries}
+	}
+	want := []chunkPlace{place(2, 1, "solved", "", 80, 1), place(3, 1, "taken", "low", 70, 1), place(6, 3, "queued", "low", 60, 0)}
 	if !slices.Equal(e.Places, want) || *e.Slowest != want[1] {
 		t.Errorf("got %+v, slowest %+v", e.Places, e.Slowest)
 	}
 	s.Job.Totals = &wire.Totals{Records: 8, Chunks: 8}
 	e = newExplanation(s, places, now)
-	want = append(want, chunkPlace{7, 3, missing, "", 0})
+	want = append(want, place(7, 3, missing, "", 0, 0))
 	if !slices.Equal(e.Places, want) || *e.Slowest != want[3] {
 		t.Errorf("sealed: got %+v, slowest %+v", e.Places, e.Slowest)
 	}
 	text := e.text()
-	for _, line := range []string{"4 chunks of open parts: 1 missing, 1 queued, 1 solved, 1 taken\n", "slowest: chunk 7 of part 3, missing for 0 s\n", "\n3      1     taken    70       low\n"} {
+	for _, line := range []string{"4 chunks of open parts: 1 missing, 1 queued, 1 solved, 1 taken\n", "slowest: chunk 7 of part 3, missing for 0 s\n", "\n3      1     taken    70       low   1           -      \n"} {
 		if !strings.Contains(text, line) {
 			t.Errorf("no %q in\n%s", line, text)
 		}
 	}
-	s.Trouble, s.Troubled = &wire.Trouble{Chunk: 3, Delivered: 2, Message: "no answer"}, ago(5)
+	s.Troubles.Add(wire.Trouble{Chunk: 2, Delivered: 3, Message: "no room", At: ago(9).UnixMilli(), Retry: ago(8).UnixMilli()})
+	s.Troubles.Add(wire.Trouble{Chunk: 3, Delivered: 2, Message: "no answer", At: ago(5).UnixMilli(), Retry: ago(-7).UnixMilli()})
+	e = newExplanation(s, places, now)
+	if p, q := e.Places[0], e.Places[1]; p.Deliveries != 3 || p.Error != "no room" || p.Retry != nil || q.Deliveries != 2 || q.Error != "no answer" || !q.Retry.Equal(ago(-7)) {
+		t.Errorf("with troubles: %+v", e.Places)
+	}
+	if line := "\n3      1     taken    70       low   2           00:00:07  no answer\n"; !strings.Contains(e.text(), line) {
+		t.Errorf("no %q in\n%s", line, e.text())
+	}
 	if got, want := newExplanation(s, places, now).text(), "\nlatest trouble: chunk 3, at delivery 2, at 2025-12-31T23:59:55Z: no answer\n"; !strings.Contains(got, want) {
 		t.Errorf("no %q in\n%s", want, got)
 	}
 	s.Ledger.State = wire.Done
 	if e := newExplanation(s, places, now); len(e.Places) > 0 || e.Slowest != nil || e.Trouble != nil {
 		t.Errorf("done: %+v", e)
+	}
+}
+
+// why says how often each chunk was given to a worker, and what went wrong, also
+// when nobody is alive.
+func TestDeliveriesAreTold(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil)
+	writeSmallBoards(t, filepath.Join(c.dir, "boards.txt"), 4)
+	c.run("setup")
+	aggregator := c.start("aggregator", "-o", "far")
+	c.run("submit", append(smallJob, "--window", "2")...)
+	aggregator.kill()
+	c.failAt(1) // which is given back without a word
+	worker := c.start("worker", "--workers", "1")
+	e := c.until("solved", func(e *explanation) bool { return e.where(queue.Solved) == 4 })
+	worker.kill()
+	again := ask[*explanation](c, exitOK, "why", "boards")
+	if !slices.EqualFunc(again.Places, e.Places, func(a, b chunkPlace) bool { return a.Deliveries == b.Deliveries && a.Error == b.Error }) {
+		t.Errorf("without a worker: %+v, with one %+v", again.Places, e.Places)
+	}
+	twice := 0
+	for _, p := range e.Places {
+		switch {
+		case p.Deliveries == 2 && strings.HasPrefix(p.Error, "delivered again"):
+			twice++
+		case p.Deliveries != 1 || p.Error != "":
+			t.Errorf("got %+v", p)
+		}
+	}
+	if twice != 1 || e.Trouble == nil || e.Trouble.Delivered != 2 {
+		t.Errorf("%d chunks were delivered twice, want 1: %+v, %+v", twice, e.Places, e.Trouble)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flipmill/flipmill/pkg/queue"
+	"github.com/flipmill/flipmill/pkg/wire"
 )
 
 func newWhy() *cobra.Command {
@@ -27,8 +29,10 @@ func newWhy() *cobra.Command {
            flipmill submit again repairs
 
 and for how long it has been there. The oldest that is not solved is named: it
-is what holds the job up. The latest trouble with a task is shown: an error that
-made a worker put it back, or that it comes again because its worker died.`,
+is what holds the job up. With each chunk are shown how often workers have been
+given it, their latest error, and when one that was put back is tried again. The
+task of a worker that died without a word comes again after the --ack-wait of
+flipmill setup.`,
 		Example: `  flipmill why boards`,
 	}, func(ctx context.Context, v *jobVerb) error {
 		places, err := v.conn.Locate(ctx, v.id)
@@ -57,6 +61,10 @@ type chunkPlace struct {
 	Where   string  `json:"where"`
 	Lane    string  `json:"lane,omitempty"`
 	Seconds float64 `json:"seconds"` // since it is there; 0 where it is missing
+
+	Deliveries int64      `json:"deliveries"`      // of its task to workers, as far as they have written them down
+	Error      string     `json:"error,omitempty"` // the latest
+	Retry      *time.Time `json:"next_retry"`      // when it is tried again after an error; null where it is not put back
 }
 
 // missing is where a chunk is that the broker does not have.
@@ -87,10 +95,26 @@ func newExplanation(s *queue.Standing, places map[int64]queue.Place, now time.Ti
 		if p, ok := places[chunk]; ok {
 			c.Where, c.Lane, c.Seconds = p.Where, string(p.Lane), max(0, now.Sub(p.Since).Seconds())
 		}
+		c.trouble(s.Troubles.Of(chunk), now)
 		e.Places = append(e.Places, c)
 	}
 	e.Slowest = slowest(e.Places)
 	return e
+}
+
+// trouble enters what workers have written down of the chunk, nil if nothing. A task
+// is written down from its second delivery on.
+func (c *chunkPlace) trouble(t *wire.Trouble, now time.Time) {
+	if c.Where == queue.Taken || c.Where == queue.Solved {
+		c.Deliveries = 1
+	}
+	if t == nil {
+		return
+	}
+	c.Deliveries, c.Error = t.Delivered, t.Message
+	if retry := time.UnixMilli(t.Retry).UTC(); c.Where == queue.Taken && retry.After(now) {
+		c.Retry = &retry
+	}
 }
 
 // slowest returns the oldest chunk that is not solved; one that is missing is
@@ -132,9 +156,13 @@ func (e *explanation) text() string {
 	}
 	b.WriteByte('\n')
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "CHUNK\tPART\tWHERE\tSECONDS\tLANE")
+	fmt.Fprintln(w, "CHUNK\tPART\tWHERE\tSECONDS\tLANE\tDELIVERIES\tRETRY\tERROR")
 	for _, p := range e.Places {
-		fmt.Fprintf(w, "%d\t%d\t%s\t%.0f\t%s\n", p.Chunk, p.Part, p.Where, p.Seconds, p.Lane)
+		retry := "-"
+		if p.Retry != nil {
+			retry = p.Retry.Format(time.TimeOnly)
+		}
+		fmt.Fprintf(w, "%d\t%d\t%s\t%.0f\t%s\t%d\t%s\t%s\n", p.Chunk, p.Part, p.Where, p.Seconds, cmp.Or(p.Lane, "-"), p.Deliveries, retry, p.Error)
 	}
 	w.Flush() // into memory
 	return b.String()

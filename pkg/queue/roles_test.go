@@ -182,7 +182,7 @@ func lookingDeeds() []deed {
 		{"read a job", Roles(), func(ctx context.Context, c *Conn) error { _, err := c.Job(ctx, "j"); return err }},
 		{"read a ledger", Roles(), func(ctx context.Context, c *Conn) error { _, err := c.Ledger(ctx, "j"); return err }},
 		{"read an order", Roles(), func(ctx context.Context, c *Conn) error { _, err := c.Order(ctx, "j"); return err }},
-		{"read a trouble", Roles(), func(ctx context.Context, c *Conn) error { _, err := c.Trouble(ctx, "j"); return err }},
+		{"read a trouble", Roles(), func(ctx context.Context, c *Conn) error { _, err := c.Troubles(ctx, "j"); return err }},
 		{"read all of a job", Roles(), func(ctx context.Context, c *Conn) error { _, err := c.Standing(ctx, "j"); return err }},
 		{"list the jobs", Roles(), func(ctx context.Context, c *Conn) error { _, err := c.Standings(ctx); return err }},
 		{"watch the jobs", Roles(), func(ctx context.Context, c *Conn) error { return first(c.WatchJobs(ctx)) }},
@@ -233,7 +233,7 @@ func workingDeeds(t *testing.T) []deed {
 		}},
 		{"publish a result", []Role{Worker}, func(ctx context.Context, c *Conn) error { return c.PublishResult(ctx, one, []byte("result")) }},
 		{"write down a trouble", []Role{Worker}, func(ctx context.Context, c *Conn) error {
-			return c.PutTrouble(ctx, "j", &wire.Trouble{Delivered: 1, Message: "no answer"})
+			return c.PutTrouble(ctx, "j", wire.Trouble{Delivered: 1, Message: "no answer"})
 		}},
 		{"follow the results", []Role{Aggregator, Observer}, func(ctx context.Context, c *Conn) error { return first(c.Results(ctx)) }},
 		{"look for a result that is gone", []Role{Aggregator}, func(ctx context.Context, c *Conn) error {

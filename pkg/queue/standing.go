@@ -18,7 +18,7 @@ import (
 // ErrEnded says that a job takes no more orders.
 var ErrEnded = errors.New("the job has ended")
 
-// What makes the keys of a job's control record and of its latest trouble, as
+// What makes the keys of a job's control record and of its latest troubles, as
 // ledgerSuffix does that of its ledger.
 const (
 	controlSuffix = ".control"
@@ -33,8 +33,7 @@ type Standing struct {
 	Heard  time.Time    // when the ledger was written, by the broker's clock; zero before
 	Order  wire.Order   // what people want
 
-	Trouble  *wire.Trouble // what went wrong last with a task; nil if nothing did
-	Troubled time.Time     // when, by the broker's clock; zero if nothing did
+	Troubles wire.Troubles // what went wrong lately with tasks
 }
 
 // State says where the job stands, in one word: open, paused, cancelling, done,
@@ -66,8 +65,10 @@ func (s *Standing) add(key string, data []byte, written time.Time) (err error) {
 	case controlSuffix:
 		s.Order, err = wire.ParseOrder(data)
 	case troubleSuffix:
-		s.Trouble, err = wire.ParseTrouble(data)
-		s.Troubled = written
+		var troubles *wire.Troubles
+		if troubles, err = wire.ParseTroubles(data); err == nil {
+			s.Troubles = *troubles
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("record %s: %w", key, err)
@@ -238,44 +239,66 @@ func (c *Conn) putOrder(ctx context.Context, id string, order wire.Order) error 
 	}
 }
 
-// PutTrouble writes down what went wrong with a task. It tries once: this is for
-// people, and nobody waits for it.
-func (c *Conn) PutTrouble(ctx context.Context, id string, trouble *wire.Trouble) error {
-	data, err := wire.AppendTrouble(nil, trouble)
+// PutTrouble writes down what went wrong last with a task. It does not wait for a
+// broker that is away: this is for people.
+func (c *Conn) PutTrouble(ctx context.Context, id string, trouble wire.Trouble) error {
+	kv, err := c.jobs(ctx)
 	if err == nil {
 		err = puzzle.CheckJob(id)
 	}
-	if err != nil {
-		return fmt.Errorf("write trouble of job %s: %w", id, err)
+	if err == nil {
+		err = c.once(ctx, func(ctx context.Context) error { return addTrouble(ctx, kv, id+troubleSuffix, trouble) })
 	}
-	kv, err := c.jobs(ctx)
-	if err != nil {
-		return err
-	}
-	err = c.once(ctx, func(ctx context.Context) error {
-		_, err := kv.Put(ctx, id+troubleSuffix, data)
-		return err
-	})
 	if err != nil {
 		return fmt.Errorf("write trouble of job %s: %w", id, err)
 	}
 	return nil
 }
 
-// Trouble returns what went wrong last with a task of a job, nil if nothing did.
-func (c *Conn) Trouble(ctx context.Context, id string) (*wire.Trouble, error) {
+// addTrouble adds to the record under a key, whoever else does.
+func addTrouble(ctx context.Context, kv jetstream.KeyValue, key string, trouble wire.Trouble) error {
+	for {
+		all, revision := &wire.Troubles{}, uint64(0)
+		entry, err := kv.Get(ctx, key)
+		switch {
+		case err == nil:
+			revision = entry.Revision()
+			if known, err := wire.ParseTroubles(entry.Value()); err == nil { // or else it is replaced
+				all = known
+			}
+		case !errors.Is(err, jetstream.ErrKeyNotFound):
+			return err
+		}
+		all.Add(trouble)
+		data, err := wire.AppendTroubles(nil, all)
+		if err != nil {
+			return err
+		}
+		if revision == 0 {
+			_, err = kv.Create(ctx, key, data)
+		} else {
+			_, err = kv.Update(ctx, key, data, revision)
+		}
+		if !errors.Is(err, jetstream.ErrKeyExists) && !errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+			return err
+		}
+	}
+}
+
+// Troubles returns what went wrong lately with tasks of a job.
+func (c *Conn) Troubles(ctx context.Context, id string) (*wire.Troubles, error) {
 	entry, err := c.entry(ctx, id, troubleSuffix)
 	if errors.Is(err, ErrNotFound) {
-		return nil, nil
+		return &wire.Troubles{}, nil
 	}
-	var trouble *wire.Trouble
+	var troubles *wire.Troubles
 	if err == nil {
-		trouble, err = wire.ParseTrouble(entry.Value())
+		troubles, err = wire.ParseTroubles(entry.Value())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read trouble of job %s: %w", id, err)
+		return nil, fmt.Errorf("read troubles of job %s: %w", id, err)
 	}
-	return trouble, nil
+	return troubles, nil
 }
 
 // PurgeTasks removes the tasks of a job that are not in a worker's hands.

@@ -38,19 +38,19 @@ func TestStanding(t *testing.T) {
 	before := time.Now()
 	ok(t, c.PutLedger(ctx, "j", &wire.Ledger{State: wire.Open, Received: wire.Count{Chunks: 1, Records: 9}}))
 	ok(t, c.PutOrder(ctx, "i", wire.Pause))
-	ok(t, c.PutTrouble(ctx, "j", &wire.Trouble{Chunk: 3, Delivered: 1, Message: "no"}))
+	ok(t, c.PutTrouble(ctx, "j", wire.Trouble{Chunk: 3, Delivered: 1, Message: "no"}))
 	trouble := wire.Trouble{Chunk: 7, Delivered: 2, Message: "no answer"}
-	ok(t, c.PutTrouble(ctx, "j", &trouble))
+	ok(t, c.PutTrouble(ctx, "j", trouble))
 	all, err = c.Standings(ctx)
 	ok(t, err)
 	if len(all) != 2 || all[0].Job.ID != "i" || all[1].Job.ID != "j" {
 		t.Fatalf("jobs %+v", all)
 	}
-	if i := all[0]; i.Ledger != nil || !i.Heard.IsZero() || i.State() != "paused" || i.Trouble != nil {
+	if i := all[0]; i.Ledger != nil || !i.Heard.IsZero() || i.State() != "paused" || len(i.Troubles.Latest) > 0 {
 		t.Errorf("job i: %+v", i)
 	}
 	if j := all[1]; j.Ledger.Received.Records != 9 || j.Heard.Before(before.Add(-time.Second)) || j.State() != "open" ||
-		*j.Trouble != trouble || j.Troubled.Before(j.Heard) {
+		len(j.Troubles.Latest) != 2 || *j.Troubles.Of(7) != trouble || j.Troubles.Latest[1] != trouble {
 		t.Errorf("job j: %+v", j)
 	}
 	if _, err := c.Standing(ctx, "*"); err == nil {

@@ -1539,21 +1539,68 @@ func (x *Control) GetOrder() Order {
 	return Order_ORDER_UNSPECIFIED
 }
 
-// Trouble is the latest thing that went wrong with a task of a job, for people.
-// Bucket FLIPMILL_JOBS, key <job>.trouble, absent while nothing did. Any worker
-// writes it; the last one counts.
+// Troubles is what went wrong lately with tasks of a job, for people. Bucket
+// FLIPMILL_JOBS, key <job>.trouble, absent while nothing did. Any worker writes it,
+// when it takes a task that was delivered before and when it puts one back.
+type Troubles struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Troubles      []*Trouble             `protobuf:"bytes,1,rep,name=troubles,proto3" json:"troubles,omitempty"` // of different chunks, the latest last; at most 64
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Troubles) Reset() {
+	*x = Troubles{}
+	mi := &file_flipmill_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Troubles) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Troubles) ProtoMessage() {}
+
+func (x *Troubles) ProtoReflect() protoreflect.Message {
+	mi := &file_flipmill_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Troubles.ProtoReflect.Descriptor instead.
+func (*Troubles) Descriptor() ([]byte, []int) {
+	return file_flipmill_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Troubles) GetTroubles() []*Trouble {
+	if x != nil {
+		return x.Troubles
+	}
+	return nil
+}
+
+// Trouble is the latest thing that went wrong with the task of a chunk.
 type Trouble struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Chunk         int64                  `protobuf:"varint,1,opt,name=chunk,proto3" json:"chunk,omitempty"`
 	Delivered     int64                  `protobuf:"varint,2,opt,name=delivered,proto3" json:"delivered,omitempty"` // how often the task had been delivered by then, at least once
 	Message       string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`      // for people, not empty
+	At            int64                  `protobuf:"varint,4,opt,name=at,proto3" json:"at,omitempty"`               // milliseconds since 1970, by the worker's clock
+	Retry         int64                  `protobuf:"varint,5,opt,name=retry,proto3" json:"retry,omitempty"`         // likewise: when the task is to be tried again; 0 where that is not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Trouble) Reset() {
 	*x = Trouble{}
-	mi := &file_flipmill_proto_msgTypes[17]
+	mi := &file_flipmill_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1565,7 +1612,7 @@ func (x *Trouble) String() string {
 func (*Trouble) ProtoMessage() {}
 
 func (x *Trouble) ProtoReflect() protoreflect.Message {
-	mi := &file_flipmill_proto_msgTypes[17]
+	mi := &file_flipmill_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1578,7 +1625,7 @@ func (x *Trouble) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trouble.ProtoReflect.Descriptor instead.
 func (*Trouble) Descriptor() ([]byte, []int) {
-	return file_flipmill_proto_rawDescGZIP(), []int{17}
+	return file_flipmill_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Trouble) GetChunk() int64 {
@@ -1600,6 +1647,20 @@ func (x *Trouble) GetMessage() string {
 		return x.Message
 	}
 	return ""
+}
+
+func (x *Trouble) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *Trouble) GetRetry() int64 {
+	if x != nil {
+		return x.Retry
+	}
+	return 0
 }
 
 var File_flipmill_proto protoreflect.FileDescriptor
@@ -1717,11 +1778,15 @@ const file_flipmill_proto_rawDesc = "" +
 	"\x06chunks\x18\x01 \x01(\x03R\x06chunks\x12\x18\n" +
 	"\arecords\x18\x02 \x01(\x03R\arecords\"3\n" +
 	"\aControl\x12(\n" +
-	"\x05order\x18\x01 \x01(\x0e2\x12.flipmill.v1.OrderR\x05order\"W\n" +
+	"\x05order\x18\x01 \x01(\x0e2\x12.flipmill.v1.OrderR\x05order\"<\n" +
+	"\bTroubles\x120\n" +
+	"\btroubles\x18\x01 \x03(\v2\x14.flipmill.v1.TroubleR\btroubles\"}\n" +
 	"\aTrouble\x12\x14\n" +
 	"\x05chunk\x18\x01 \x01(\x03R\x05chunk\x12\x1c\n" +
 	"\tdelivered\x18\x02 \x01(\x03R\tdelivered\x12\x18\n" +
-	"\amessage\x18\x03 \x01(\tR\amessage*e\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\x12\x0e\n" +
+	"\x02at\x18\x04 \x01(\x03R\x02at\x12\x14\n" +
+	"\x05retry\x18\x05 \x01(\x03R\x05retry*e\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -1749,28 +1814,29 @@ func file_flipmill_proto_rawDescGZIP() []byte {
 }
 
 var file_flipmill_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_flipmill_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_flipmill_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_flipmill_proto_goTypes = []any{
-	(State)(0),      // 0: flipmill.v1.State
-	(Order)(0),      // 1: flipmill.v1.Order
-	(*Task)(nil),    // 2: flipmill.v1.Task
-	(*Chunk)(nil),   // 3: flipmill.v1.Chunk
-	(*Labels)(nil),  // 4: flipmill.v1.Labels
-	(*Span)(nil),    // 5: flipmill.v1.Span
-	(*Run)(nil),     // 6: flipmill.v1.Run
-	(*Reject)(nil),  // 7: flipmill.v1.Reject
-	(*Result)(nil),  // 8: flipmill.v1.Result
-	(*Solved)(nil),  // 9: flipmill.v1.Solved
-	(*Failure)(nil), // 10: flipmill.v1.Failure
-	(*Job)(nil),     // 11: flipmill.v1.Job
-	(*Origin)(nil),  // 12: flipmill.v1.Origin
-	(*Spec)(nil),    // 13: flipmill.v1.Spec
-	(*Totals)(nil),  // 14: flipmill.v1.Totals
-	(*Source)(nil),  // 15: flipmill.v1.Source
-	(*Ledger)(nil),  // 16: flipmill.v1.Ledger
-	(*Count)(nil),   // 17: flipmill.v1.Count
-	(*Control)(nil), // 18: flipmill.v1.Control
-	(*Trouble)(nil), // 19: flipmill.v1.Trouble
+	(State)(0),       // 0: flipmill.v1.State
+	(Order)(0),       // 1: flipmill.v1.Order
+	(*Task)(nil),     // 2: flipmill.v1.Task
+	(*Chunk)(nil),    // 3: flipmill.v1.Chunk
+	(*Labels)(nil),   // 4: flipmill.v1.Labels
+	(*Span)(nil),     // 5: flipmill.v1.Span
+	(*Run)(nil),      // 6: flipmill.v1.Run
+	(*Reject)(nil),   // 7: flipmill.v1.Reject
+	(*Result)(nil),   // 8: flipmill.v1.Result
+	(*Solved)(nil),   // 9: flipmill.v1.Solved
+	(*Failure)(nil),  // 10: flipmill.v1.Failure
+	(*Job)(nil),      // 11: flipmill.v1.Job
+	(*Origin)(nil),   // 12: flipmill.v1.Origin
+	(*Spec)(nil),     // 13: flipmill.v1.Spec
+	(*Totals)(nil),   // 14: flipmill.v1.Totals
+	(*Source)(nil),   // 15: flipmill.v1.Source
+	(*Ledger)(nil),   // 16: flipmill.v1.Ledger
+	(*Count)(nil),    // 17: flipmill.v1.Count
+	(*Control)(nil),  // 18: flipmill.v1.Control
+	(*Troubles)(nil), // 19: flipmill.v1.Troubles
+	(*Trouble)(nil),  // 20: flipmill.v1.Trouble
 }
 var file_flipmill_proto_depIdxs = []int32{
 	3,  // 0: flipmill.v1.Task.content:type_name -> flipmill.v1.Chunk
@@ -1788,11 +1854,12 @@ var file_flipmill_proto_depIdxs = []int32{
 	17, // 12: flipmill.v1.Ledger.received:type_name -> flipmill.v1.Count
 	17, // 13: flipmill.v1.Ledger.committed:type_name -> flipmill.v1.Count
 	1,  // 14: flipmill.v1.Control.order:type_name -> flipmill.v1.Order
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	20, // 15: flipmill.v1.Troubles.troubles:type_name -> flipmill.v1.Trouble
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_flipmill_proto_init() }
@@ -1810,7 +1877,7 @@ func file_flipmill_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_flipmill_proto_rawDesc), len(file_flipmill_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
