@@ -142,16 +142,25 @@ func TestLostDisk(t *testing.T) {
 	s := newSite(t)
 	want := s.writeBoards()
 	aggregator := s.start("aggregator", "-o", "datasets")
+	submit := s.start(append([]string{"submit", "--window", "2", "--wait"}, job()...)...)
+	until(t, func() error {
+		doctor := s.start("doctor")
+		if doctor.exit(); !strings.Contains(doctor.log(), "2 tasks wait") {
+			return fmt.Errorf("submit has not handed over its window: %s", doctor.log())
+		}
+		return nil
+	})
+	s.start("pause", "boards").want(0) // so that it does not end before the loss
 	s.start("worker", "--workers", "1")
-	submit := s.start(append([]string{"submit", "--window", "1", "--wait"}, job()...)...)
 	s.untilParts("datasets", 2)
 	aggregator.kill()
 	submit.signal(syscall.SIGTERM)
-	submit.exit() // it may have come to its end just before
+	submit.want(143)
 	if err := os.RemoveAll(filepath.Join(s.dir, "datasets")); err != nil {
 		t.Fatal(err)
 	}
 	s.start("aggregator", "-o", "datasets")
+	s.start("resume", "boards").want(0)
 	s.start(append([]string{"submit", "--wait"}, job()...)...).want(0)
 	s.wantSame("datasets", want)
 }
