@@ -235,6 +235,7 @@ func (p *producer) split(ctx context.Context, c *corpus.Corpus) error {
 			}
 			s.add(&rec)
 		}
+		s.more(c, &rec)
 	}
 }
 

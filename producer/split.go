@@ -87,6 +87,32 @@ func (s *splitter) add(rec *corpus.Record) bool {
 	return true
 }
 
+// more appends the boards that follow rec, which was added last, as far as they
+// are like it and fit the open chunk.
+func (s *splitter) more(c *corpus.Corpus, rec *corpus.Record) {
+	if rec.Rejected() || len(s.chunk.Labels) > 0 {
+		return
+	}
+	task, result := recordBytes+2*len(rec.Board.Masks), s.rowBytes
+	room := min(maxChunkRecords-s.records, (maxChunkBytes-s.taskBytes)/task)
+	if result > 0 {
+		room = min(room, (maxChunkBytes-s.resultBytes)/result)
+	}
+	var n int
+	if s.boards, n = c.NextLike(rec, s.boards, max(room, 0)); n == 0 {
+		return
+	}
+	s.chunk.Spans[len(s.chunk.Spans)-1].Records += n
+	s.chunk.Runs[len(s.chunk.Runs)-1].Count += n
+	s.chunk.Lines = slices.Grow(s.chunk.Lines, n)
+	for i := range n {
+		s.chunk.Lines = append(s.chunk.Lines, rec.Line+int64(i)+1)
+	}
+	s.records += n
+	s.taskBytes += n * task
+	s.resultBytes += n * result
+}
+
 func (s *splitter) append(rec *corpus.Record) {
 	c := &s.chunk
 	if n := len(c.Spans); n == 0 || c.Spans[n-1].Source != rec.Source {
@@ -162,7 +188,8 @@ func (s *splitter) take() *puzzle.Chunk {
 	if !slices.ContainsFunc(chunk.Labels, func(l puzzle.Labels) bool { return len(l.Text) > 0 }) {
 		chunk.Labels = nil
 	}
-	s.chunk = puzzle.Chunk{First: chunk.First + int64(s.records)}
+	// The next one is as long, most often.
+	s.chunk = puzzle.Chunk{First: chunk.First + int64(s.records), Lines: make([]int64, 0, s.records)}
 	s.records, s.taskBytes, s.resultBytes = 0, 0, 0
 	return &chunk
 }

@@ -18,6 +18,7 @@ func BenchmarkNext(b *testing.B) {
 		layout layout
 	}{
 		{"lines", corpus.Options{Format: corpus.Lines, Size: size}, layout{format: corpus.Lines}},
+		{"lines by NextLike", corpus.Options{Format: corpus.Lines, Size: size}, layout{format: corpus.Lines}},
 		{"lines with bars", corpus.Options{Format: corpus.Lines}, layout{format: corpus.Lines, bar: "/"}},
 		{"blocks", corpus.Options{Format: corpus.Blocks}, layout{format: corpus.Blocks}},
 		{"grid", corpus.Options{Format: corpus.Grid}, layout{format: corpus.Grid, gap: " "}},
@@ -36,6 +37,18 @@ func BenchmarkNext(b *testing.B) {
 			b.SetBytes(int64(len(text) / boards))
 			b.ReportAllocs()
 			var rec corpus.Record
+			if shape.name == "lines by NextLike" {
+				var masks []uint16
+				for n := 0; n < b.N; n++ { // b.Loop would do one board at a time
+					if err := c.Next(&rec); err != nil || rec.Rejected() {
+						b.Fatal(err, rec.Reject)
+					}
+					more := 0
+					masks, more = c.NextLike(&rec, masks[:0], b.N-n-1)
+					n += more
+				}
+				return
+			}
 			for b.Loop() {
 				if err := c.Next(&rec); err != nil || rec.Rejected() {
 					b.Fatal(err, rec.Reject)

@@ -39,6 +39,10 @@ func fuzz(f *testing.F, format string, expect func(lines []string, size puzzle.S
 		if fmt.Sprint(err) != fmt.Sprint(piecedErr) || !slices.Equal(shown, pieced) || !slices.Equal(raws, piecedRaws) {
 			t.Errorf("%q %q %v, but in single bytes %q %q %v", shown, raws, err, pieced, piecedRaws, piecedErr)
 		}
+		like, _, likeErr := readLike(t, strings.NewReader(text), opts)
+		if fmt.Sprint(err) != fmt.Sprint(likeErr) || !slices.Equal(shown, like) {
+			t.Errorf("%q %v, but by NextLike %q %v", shown, err, like, likeErr)
+		}
 		lines := strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n")
 		checkStarts(t, lines, shown, err)
 		if expect == nil || err != nil {

@@ -13,6 +13,7 @@ import (
 const (
 	maxCells = puzzle.MaxWidth * puzzle.MaxLines
 	ones     = 0x0101010101010101 // eight cells in a word, all 1
+	packBits = 0x8040201008040201 // brings eight cells of a word together in its top byte
 )
 
 // What a byte of a line is. The class of a cell is its value, 0 or 1.
@@ -263,7 +264,7 @@ func pack(cells []byte, n int) uint16 {
 // pack8 returns eight cells as bits. With all but the lowest bit of each byte
 // cleared no two terms of the product meet, and its top byte is the answer.
 func pack8(cells []byte) uint16 {
-	return uint16(binary.LittleEndian.Uint64(cells) & ones * 0x8040201008040201 >> 56)
+	return uint16(binary.LittleEndian.Uint64(cells) & ones * packBits >> 56)
 }
 
 func rejectSize(rec *Record, size puzzle.Size) {
