@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strconv"
@@ -21,10 +22,9 @@ type Publisher struct {
 	bytes int64               // most bytes under way
 	room  *semaphore.Weighted // the bytes that are not under way
 
-	mu         sync.Mutex
-	err        error // first failure; the publisher is then of no more use
-	duplicates int64
-	underWay   int64 // tasks that are not stored yet
+	mu       sync.Mutex
+	err      error // first failure; the publisher is then of no more use
+	underWay int64 // tasks that are not stored yet
 }
 
 // Publisher returns a publisher of tasks in a lane, with at most maxBytes
@@ -53,15 +53,12 @@ func (p *Publisher) Publish(ctx context.Context, id wire.ID, data []byte) error 
 	p.mu.Unlock()
 	go func() {
 		defer p.room.Release(size)
-		ack, err := p.conn.publish(ctx, tasksStream, taskSubject(p.lane, id), id, data)
+		err := p.conn.publish(ctx, tasksStream, taskSubject(p.lane, id), id, data)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.underWay--
-		switch {
-		case err != nil && p.err == nil:
+		if err != nil && p.err == nil {
 			p.err = fmt.Errorf("publish task %s: %w", id, err)
-		case err == nil && ack.Duplicate:
-			p.duplicates++
 		}
 	}()
 	return nil
@@ -74,16 +71,6 @@ func (p *Publisher) Flush(ctx context.Context) error {
 	}
 	p.room.Release(p.bytes)
 	return p.failure()
-}
-
-// Duplicates returns how many tasks the broker took for copies of ones it had
-// seen. Some are normal after a lost acknowledgement; but a task is not stored
-// again while its id is remembered, not even if the first copy is gone by now.
-// To send chunks anew, use a new epoch.
-func (p *Publisher) Duplicates() int64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.duplicates
 }
 
 // UnderWay returns how many tasks are sent and not yet stored.
@@ -104,7 +91,7 @@ func (c *Conn) PublishResult(ctx context.Context, id wire.ID, data []byte) error
 	if err := id.Validate(); err != nil {
 		return fmt.Errorf("publish result: %w", err)
 	}
-	if _, err := c.publish(ctx, resultsStream, resultSubject(id), id, data); err != nil {
+	if err := c.publish(ctx, resultsStream, resultSubject(id), id, data); err != nil {
 		return fmt.Errorf("publish result %s: %w", id, err)
 	}
 	return nil
@@ -112,14 +99,18 @@ func (c *Conn) PublishResult(ctx context.Context, id wire.ID, data []byte) error
 
 // publish stores a message, for as long as it takes: a full stream is waited
 // for, and a message without an acknowledgement is sent again under its id.
-func (c *Conn) publish(ctx context.Context, stream, subject string, id wire.ID, data []byte) (*jetstream.PubAck, error) {
+//
+// The broker refuses an id that it has seen, also when the first message is gone
+// by now, such as that of a job which was deleted and comes again. So no two
+// sendings have the same id, not even of the same chunk.
+func (c *Conn) publish(ctx context.Context, stream, subject string, id wire.ID, data []byte) error {
 	if len(data) > c.MaxData() {
-		return nil, fmt.Errorf("%w: %d bytes, it takes %d", ErrTooLarge, len(data), c.MaxData())
+		return fmt.Errorf("%w: %d bytes, it takes %d", ErrTooLarge, len(data), c.MaxData())
 	}
 	m := &nats.Msg{Subject: subject, Data: data}
-	var ack *jetstream.PubAck
-	err := c.do(ctx, func(ctx context.Context) (err error) {
-		ack, err = c.js.PublishMsg(ctx, m, jetstream.WithMsgID(id.String()), jetstream.WithRetryAttempts(0))
+	sending := id.String() + "/" + rand.Text()
+	return c.do(ctx, func(ctx context.Context) error {
+		_, err := c.js.PublishMsg(ctx, m, jetstream.WithMsgID(sending), jetstream.WithRetryAttempts(0))
 		if errors.Is(err, jetstream.ErrNoStreamResponse) {
 			// Either the broker is not ready, or the stream does not exist, which
 			// this error tells apart.
@@ -129,7 +120,6 @@ func (c *Conn) publish(ctx context.Context, stream, subject string, id wire.ID, 
 		}
 		return err
 	})
-	return ack, err
 }
 
 func taskSubject(lane Lane, id wire.ID) string {

@@ -57,8 +57,8 @@ var (
 )
 
 // headerBudget is kept free in a message for its headers, which count towards
-// the broker's maximum payload: the message id (a job id, two numbers) takes at
-// most 130 bytes.
+// the broker's maximum payload: the message id (a job id, two numbers, and what
+// makes it unique) takes at most 130 bytes.
 const headerBudget = 256
 
 // reconnectWait is the pause between two attempts to reach the broker again.
