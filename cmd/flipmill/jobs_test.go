@@ -36,13 +36,24 @@ func (c *cluster) exits(want code, text, verb string, args ...string) {
 	}
 }
 
-// until asks why a job waits until the answer is as wanted.
+// until asks why a job waits until the answer is as wanted. The job need not be
+// there yet.
 func (c *cluster) until(what string, wanted func(*explanation) bool) *explanation {
 	c.t.Helper()
 	for late := time.Now().Add(processPatience); ; {
-		e := ask[*explanation](c, exitOK, "why", "boards")
-		if wanted(e) {
-			return e
+		e := &explanation{}
+		p := c.start("why", "boards", "--json")
+		switch code := p.exit(); code {
+		case int(exitOK):
+			if err := json.Unmarshal([]byte(p.out.String()), e); err != nil {
+				c.t.Fatalf("%s says %q: %v", p.name, &p.out, err)
+			}
+			if wanted(e) {
+				return e
+			}
+		case int(exitNotFound):
+		default:
+			c.t.Fatalf("%s ends with %d:\n%s", p.name, code, p.log())
 		}
 		if time.Now().After(late) {
 			c.t.Fatalf("never %s: %+v with %+v", what, e.view, e.Places)

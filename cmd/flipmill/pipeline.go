@@ -85,7 +85,7 @@ func (p *pipeline) run(drain, abort context.Context, progress io.Writer, mode st
 
 // limits says what the broker may keep: what can be on its way at once, at one
 // message a chunk, and of results twice that, as half is kept free for the part
-// that comes first. It reserves that on the disk, so it should not be more.
+// that comes first. Memory is used only as far as it fills up.
 func (p *pipeline) limits() queue.Limits {
 	window := int64(p.window) * int64(p.spec.PartChunks) * queue.MostResult
 	return queue.Limits{Memory: true, TaskBytes: min(window, 256<<20), ResultBytes: min(2*window, 1<<30)}

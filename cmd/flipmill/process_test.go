@@ -56,7 +56,8 @@ type process struct {
 	grown chan struct{} // closed, and replaced, with each line
 }
 
-// start starts a command in dir. The test's end kills it. Each line of standard
+// start starts a command in dir. The test's end kills it, and shows what it said
+// last if the test has failed. Each line of standard
 // error also goes to heard, if that is not nil.
 func start(t testing.TB, heard func(line string), dir, name string, args ...string) *process {
 	t.Helper()
@@ -79,7 +80,12 @@ func start(t testing.TB, heard func(line string), dir, name string, args ...stri
 		p.listen(stderr, heard)
 		_ = p.cmd.Wait() // exit tells
 	}()
-	t.Cleanup(func() { p.kill() })
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			t.Logf("%s said last:\n%s", p.name, p.log())
+		}
+	})
 	return p
 }
 

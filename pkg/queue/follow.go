@@ -188,6 +188,7 @@ func (f *follower) next(ctx, watched context.Context) (logged, error) {
 func (f *follower) awaitLoss(ctx context.Context) error {
 	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
+	doubted := false
 	for {
 		f.conn.mu.Lock()
 		link := f.conn.link
@@ -199,14 +200,7 @@ func (f *follower) awaitLoss(ctx context.Context) error {
 			return nil
 		}
 		last := f.last.Load()
-		var info *jetstream.StreamInfo
-		err := f.conn.do(ctx, func(ctx context.Context) error {
-			s, err := f.conn.js.Stream(ctx, f.stream)
-			if err == nil {
-				info = s.CachedInfo()
-			}
-			return err
-		})
+		info, err := f.conn.streamInfo(ctx, f.stream)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -214,7 +208,11 @@ func (f *follower) awaitLoss(ctx context.Context) error {
 			return err
 		case !info.Created.Equal(f.created):
 			return fmt.Errorf("%w: stream %s was deleted, this is another", ErrNotFound, f.stream)
-		case info.State.LastSeq < last:
+		case info.State.LastSeq >= last:
+			doubted = false
+		case info.Config.Replicas > 1 && !doubted:
+			doubted = true // a copy may be behind that has just begun to lead
+		default:
 			return fmt.Errorf("%w: stream %s has lost what followed its message %d", ErrNotFound, f.stream, info.State.LastSeq)
 		}
 	}

@@ -49,7 +49,7 @@ func (c *Conn) locateTasks(ctx context.Context, job string, places map[int64]Pla
 	if err != nil {
 		return err
 	}
-	subjects, err := c.subjects(ctx, stream, fmt.Sprintf("%s.*.%s.*", taskPrefix, job))
+	subjects, err := c.subjects(ctx, tasksStream, fmt.Sprintf("%s.*.%s.*", taskPrefix, job))
 	if err != nil {
 		return err
 	}
@@ -117,18 +117,6 @@ func (c *Conn) locateResults(ctx context.Context, job string, places map[int64]P
 	return err
 }
 
-// subjects returns the subjects in a stream that match a pattern.
-func (c *Conn) subjects(ctx context.Context, stream jetstream.Stream, pattern string) (subjects map[string]uint64, err error) {
-	err = c.do(ctx, func(ctx context.Context) error {
-		info, err := stream.Info(ctx, jetstream.WithSubjectFilter(pattern))
-		if err == nil {
-			subjects = info.State.Subjects
-		}
-		return err
-	})
-	return subjects, err
-}
-
 // Stored returns the chunks of a job of which the broker has the task or the
 // result. It is Locate for those who need no more, at the cost of two requests.
 func (c *Conn) Stored(ctx context.Context, job string) (map[int64]bool, error) {
@@ -156,13 +144,18 @@ func (c *Conn) Stored(ctx context.Context, job string) (map[int64]bool, error) {
 
 // list calls each with the subjects in a stream that match a pattern.
 func (c *Conn) list(ctx context.Context, stream, pattern string, each func(subject string)) error {
-	s, err := c.stream(ctx, stream)
-	if err != nil {
-		return err
-	}
-	subjects, err := c.subjects(ctx, s, pattern)
+	subjects, err := c.subjects(ctx, stream, pattern)
 	for subject := range subjects {
 		each(subject)
 	}
 	return err
+}
+
+// subjects returns the subjects in a stream that match a pattern.
+func (c *Conn) subjects(ctx context.Context, stream, pattern string) (map[string]uint64, error) {
+	info, err := c.streamInfo(ctx, stream, jetstream.WithSubjectFilter(pattern))
+	if err != nil {
+		return nil, err
+	}
+	return info.State.Subjects, nil
 }

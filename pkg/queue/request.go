@@ -172,6 +172,24 @@ func (c *Conn) stream(ctx context.Context, name string) (jetstream.Stream, error
 	return s, nil
 }
 
+// streamInfo returns how a stream is.
+func (c *Conn) streamInfo(ctx context.Context, name string, opts ...jetstream.StreamInfoOpt) (info *jetstream.StreamInfo, err error) {
+	s, err := c.stream(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	err = c.do(ctx, func(ctx context.Context) (err error) {
+		info, err = s.Info(ctx, opts...)
+		// Where no server leads the stream, another one answers that knows nothing
+		// of its messages.
+		if err == nil && info.Cluster != nil && info.Cluster.Leader == "" {
+			return fmt.Errorf("%w: no server leads stream %s", ErrUnreachable, name)
+		}
+		return err
+	})
+	return info, err
+}
+
 // jobs returns the handle of the bucket, which is looked up once.
 func (c *Conn) jobs(ctx context.Context) (jetstream.KeyValue, error) {
 	c.mu.Lock()

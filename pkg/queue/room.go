@@ -29,16 +29,11 @@ type Room struct {
 func (c *Conn) Room(ctx context.Context) (Room, error) {
 	states := map[string]*jetstream.StreamInfo{}
 	for _, name := range []string{tasksStream, resultsStream} { // a task becomes a result: so none is missed
-		err := c.do(ctx, func(ctx context.Context) error {
-			s, err := c.js.Stream(ctx, name)
-			if err == nil {
-				states[name] = s.CachedInfo()
-			}
-			return err
-		})
+		info, err := c.streamInfo(ctx, name)
 		if err != nil {
 			return Room{}, fmt.Errorf("look at stream %s: %w", name, err)
 		}
+		states[name] = info
 	}
 	results := states[resultsStream]
 	return Room{
