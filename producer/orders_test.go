@@ -82,6 +82,9 @@ func TestOnlyMissing(t *testing.T) {
 	first.ledger(4, part(0, tasks...))
 	held, err := first.tasks.Next(testContext(t))
 	ok(t, err)
+	other, err := first.tasks.Next(testContext(t)) // then both are stored
+	ok(t, err)
+	ok(t, other.NakWithDelay(0))
 	first.tasks.Close() // what else it has asked for is queued again
 	first.cancel()
 	if err := <-first.ended; !errors.Is(err, context.Canceled) {

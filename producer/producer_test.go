@@ -377,7 +377,7 @@ func TestFailedJob(t *testing.T) {
 				j.ledger(2)
 				j.take(before)
 			}
-			ok(t, j.conn.PutLedger(j.ctx, "j", &wire.Ledger{State: wire.Failed, Reason: "the disk is full"}))
+			ok(t, j.conn.PutLedger(j.ctx, "j", &wire.Ledger{State: wire.Failed, Reason: "the disk is full", Epoch: 1}))
 			if err := j.end(); !errors.Is(err, ErrJobFailed) || !strings.Contains(err.Error(), "the disk is full") {
 				t.Errorf("got error %v", err)
 			}
