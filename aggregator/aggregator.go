@@ -175,14 +175,12 @@ func (a *aggregator) open(ctx context.Context, record *wire.Job) (*job, error) {
 	if err != nil && !errors.Is(err, queue.ErrNotFound) {
 		return nil, err
 	}
-	if err == nil && known.Ended(record) {
-		j.chunks.Recall(known)
-		return j, nil
+	if err == nil {
+		if j.chunks.Recall(known, record); j.chunks.Ended() {
+			return j, nil
+		}
 	}
 	retry := err == nil && known.State == wire.Done
-	if err == nil && !retry {
-		j.chunks.Recall(&wire.Ledger{State: wire.Open, Received: known.Received})
-	}
 	order, err := a.conn.Order(ctx, j.id) // before it can end otherwise
 	if err != nil {
 		return nil, err
@@ -293,6 +291,8 @@ func (a *aggregator) proceed(ctx context.Context, j *job) error {
 			err = a.commit(ctx, j, part)
 		case protocol.Finish:
 			err = a.finish(ctx, j)
+		case protocol.LookUp:
+			err = a.lookUp(ctx, j)
 		case protocol.Tell:
 			a.announce(j)
 			err = a.conn.PutLedger(ctx, j.id, j.chunks.Ledger())
@@ -309,6 +309,19 @@ func (a *aggregator) proceed(ctx context.Context, j *job) error {
 			return err
 		}
 	}
+}
+
+// lookUp reads the number of the latest drive, which the loop may yet have to hear
+// of.
+func (a *aggregator) lookUp(ctx context.Context, j *job) error {
+	record, err := a.conn.Job(ctx, j.id)
+	if errors.Is(err, queue.ErrNotFound) {
+		return nil
+	}
+	if err == nil {
+		j.chunks.Driven(record.Epoch)
+	}
+	return err
 }
 
 // announce logs and counts the end of a job, once.

@@ -126,6 +126,11 @@ func TestDrivenAgainAfterFailure(t *testing.T) {
 		awaitParts(t, conn, "j", 1)
 		send(t, conn, &wire.Result{ID: j.results[3].ID, Failure: "a passing trouble"})
 		awaitFailed(t, conn, "j", "a passing trouble")
+		for purged := false; !purged; {
+			stored, err := conn.Stored(ctx, "j")
+			ok(t, err)
+			purged = len(stored) == 0
+		}
 		if restart {
 			stop()
 			stop = serve(t, conn, Options{Output: output})

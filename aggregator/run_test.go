@@ -178,8 +178,8 @@ func TestFinishedAlready(t *testing.T) {
 	}
 }
 
-// Nothing is purged before it is durable: here it never becomes so.
-func TestFailedCommitPurgesNothing(t *testing.T) {
+// A part that can never be written fails its job and leaves nothing half done.
+func TestFailedCommit(t *testing.T) {
 	conn, output := broker(t), t.TempDir()
 	j := newJob(t, "j", 1, 2, 4)
 	stop := serve(t, conn, Options{Output: output})
@@ -193,9 +193,6 @@ func TestFailedCommitPurgesNothing(t *testing.T) {
 	j.send(t, conn, 2, 3)
 	awaitFailed(t, conn, "j", "commit part 1: create folder")
 	stop()
-	if got, want := logged(t, conn), []wire.ID{{Job: "j", Chunk: 2, Part: 1}, {Job: "j", Chunk: 3, Part: 1}}; !slices.Equal(got, want) {
-		t.Errorf("in the log: %v, want %v", got, want)
-	}
 	left, err := os.ReadDir(filepath.Join(output, ".tmp"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("temporary files: %v, %v", left, err)

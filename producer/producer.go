@@ -33,6 +33,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/flipmill/flipmill/pkg/corpus"
@@ -92,6 +93,8 @@ type producer struct {
 	epoch  uint32
 	tasks  *queue.Publisher
 	news   chan *queue.Standing // holds what was heard last, until it is looked at
+	heard  time.Time            // when what was heard last of the ledger was written
+	again  atomic.Bool          // the job had failed
 	window *protocol.Window     // decides what becomes of each chunk
 
 	crowded bool // there was no room among the results at a time
@@ -106,11 +109,6 @@ func (p *producer) run(ctx context.Context, c *corpus.Corpus) error {
 	if p.epoch, err = p.conn.NextEpoch(ctx, id, p.opts.Origin); err != nil {
 		return err
 	}
-	stored, err := p.conn.Stored(ctx, id)
-	if err != nil {
-		return err
-	}
-	p.window.Stored(stored)
 	ctx, stop := context.WithCancel(ctx)
 	p.news = make(chan *queue.Standing, 1)
 	beside := make(chan error, 2)
@@ -152,13 +150,15 @@ func (p *producer) live(ctx context.Context) error {
 // listen hears what others say of the job, until ctx ends or the job does
 // without being done.
 func (p *producer) listen(ctx context.Context) error {
+	served := false
 	for s, err := range p.conn.WatchStanding(ctx, p.opts.Job) {
 		if err != nil {
 			return fmt.Errorf("wait for the aggregator: %w", err)
 		}
 		ledger := s.Ledger
-		if ledger != nil && ledger.State.Ended() && !s.Ended() {
+		if !served && ledger != nil && ledger.State.Ended() && !s.Ended() {
 			ledger = nil // it ended before this drive, which the aggregator has yet to hear of
+			p.again.Store(true)
 		}
 		if why := protocol.Refusal(ledger, s.Order); why != "" {
 			return fmt.Errorf("%w: %s", ErrJobFailed, why)
@@ -166,6 +166,7 @@ func (p *producer) listen(ctx context.Context) error {
 		if ledger == nil {
 			continue
 		}
+		served = true // from now on its end is the end of this drive
 		select {
 		case <-p.news: // nobody has looked at it, and it is old
 		default:
@@ -181,6 +182,9 @@ func (p *producer) drive(ctx context.Context, c *corpus.Corpus) error {
 	if err := p.await(ctx); err != nil {
 		return err
 	}
+	if err := p.lookUp(ctx); err != nil {
+		return err
+	}
 	if err := p.checkRoom(ctx); err != nil {
 		return err
 	}
@@ -194,6 +198,35 @@ func (p *producer) drive(ctx context.Context, c *corpus.Corpus) error {
 	}
 	p.opts.Log.Info("corpus read", "job", id, "records", totals.Records, "chunks", totals.Chunks)
 	return p.conn.SealJob(ctx, id, totals)
+}
+
+// lookUp finds out which chunks the broker has. The job must be open by then, since
+// its failure purges them, and what is heard of the ledger must be newer. Tasks
+// that a failure has left in workers' hands are no answer to come.
+func (p *producer) lookUp(ctx context.Context) error {
+	if p.again.Load() {
+		return nil
+	}
+	stored, err := p.conn.Stored(ctx, p.opts.Job)
+	if err != nil {
+		return err
+	}
+	p.window.Stored(stored)
+	s, err := p.conn.Standing(ctx, p.opts.Job)
+	if err != nil {
+		return err
+	}
+	p.hear(s)
+	return nil
+}
+
+// hear takes in where the job stands, unless something newer is known.
+func (p *producer) hear(s *queue.Standing) {
+	if s.Heard.Before(p.heard) {
+		return
+	}
+	p.heard = s.Heard
+	p.window.Hear(s.Ledger, s.Order)
 }
 
 // publishAll returns when all chunks are stored, or, after an error, when no
@@ -272,7 +305,7 @@ func (p *producer) next(ctx context.Context) (protocol.Step, error) {
 	for {
 		select {
 		case s := <-p.news:
-			p.window.Hear(s.Ledger, s.Order)
+			p.hear(s)
 		default:
 		}
 		step := p.window.Next()
@@ -326,7 +359,7 @@ func (p *producer) await(ctx context.Context) error {
 	defer p.opts.Metrics.waiting()()
 	select {
 	case s := <-p.news:
-		p.window.Hear(s.Ledger, s.Order)
+		p.hear(s)
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the aggregator: %w", ctx.Err())

@@ -102,12 +102,10 @@ func (a *aggregator) takeUp(j *job, rec *record) {
 func (a *aggregator) open(j *job, rec *record) *collected {
 	c := &collected{job: j, chunks: protocol.NewCollector(j.partChunks)}
 	c.chunks.Driven(rec.job.Epoch)
-	if l := rec.ledger; l != nil {
-		if l.Ended(&rec.job) {
-			c.chunks.Recall(l)
+	if rec.ledger != nil {
+		if c.chunks.Recall(rec.ledger, &rec.job); c.chunks.Ended() {
 			return c
 		}
-		c.chunks.Recall(&wire.Ledger{State: wire.Open, Received: l.Received})
 	}
 	for part := range int64(20) {
 		if rows, ok := j.disk.parts[part]; ok {
@@ -204,6 +202,10 @@ func (a *aggregator) step(c *collected) {
 				return
 			}
 			a.phase = finishing
+		}
+	case protocol.LookUp:
+		if rec := a.w.broker.records[c.job.id]; rec != nil {
+			c.chunks.Driven(rec.job.Epoch)
 		}
 	case protocol.Tell:
 		a.tell(c)

@@ -87,10 +87,15 @@ func NewCollector(partChunks int) *Collector {
 	}
 }
 
-// Recall takes in the ledger that an earlier process wrote. Of a job that has
-// not ended only the progress is of use, until the log has been read again.
-func (c *Collector) Recall(l *wire.Ledger) {
-	if l.State.Ended() {
+// Recall takes in the ledger that an earlier process wrote of the job. If the job
+// has not ended, or is driven again, only the progress is of use, until the log
+// has been read again. What a failure was to purge and did not comes first: a new
+// drive publishes nothing before it hears that the job is open.
+func (c *Collector) Recall(l *wire.Ledger, job *wire.Job) {
+	if l.State == wire.Failed || l.State == wire.Cancelled {
+		c.plan(PurgeJob, 0)
+	}
+	if l.Ended(job) {
 		c.ledger = *l
 		return
 	}
@@ -99,7 +104,12 @@ func (c *Collector) Recall(l *wire.Ledger) {
 
 // Driven takes in the number of the latest drive. What ends the job later, ends it
 // for the drives so far.
-func (c *Collector) Driven(epoch uint32) { c.epoch = max(c.epoch, epoch) }
+func (c *Collector) Driven(epoch uint32) {
+	c.epoch = max(c.epoch, epoch)
+	if c.Ended() {
+		c.ledger.Epoch = c.epoch
+	}
+}
 
 // Restore takes in a part that an earlier process committed.
 func (c *Collector) Restore(part wire.Part, count wire.Count) {
@@ -318,6 +328,7 @@ func (c *Collector) Finished() { c.end(wire.Done, "") }
 // Fail gives the job up: what is wrong with it, waiting cannot heal. What the
 // broker has of it is purged; a new drive begins anew.
 func (c *Collector) Fail(cause error) {
+	c.plan(LookUp, 0) // so that it ends for every drive that has begun
 	c.end(wire.Failed, cause.Error())
 	c.plan(PurgeJob, 0)
 }

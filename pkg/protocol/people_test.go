@@ -14,6 +14,7 @@ func (w *world) turn() {
 	case n < len(w.producers):
 		if p := w.producers[n]; p.turn() || w.happens(crash) {
 			w.say("submit of %s ends", p.job.id)
+			p.job.broken = !p.sealed
 			p.leave()
 			w.producers = append(w.producers[:n:n], w.producers[n+1:]...)
 		}
@@ -139,12 +140,16 @@ func (w *world) lookAfter() {
 		if rec != nil && rec.ended() {
 			continue
 		}
+		if rec != nil && rec.order == wire.Pause { // it could not be resumed while it had failed
+			w.order(j, wire.Proceed)
+			continue
+		}
 		version, sealed := 0, rec != nil && rec.job.Totals != nil
 		if sealed {
 			version = rec.version
 		}
 		switch {
-		case (sealed || w.driven(j)) && !j.lost && !j.otherwise:
+		case (sealed && !j.broken || w.driven(j)) && !j.lost && !j.otherwise && !j.mayFail():
 			w.violated("%s does not end, though it is driven to its end and nothing was lost", j.id)
 		case j.drives == enough && !j.otherwise:
 			w.violated("%s does not end, however often it is submitted", j.id)

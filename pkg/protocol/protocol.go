@@ -37,7 +37,7 @@ const (
 	Compare // producer: do not publish the next chunk, its part is committed
 	Pass    // producer: do not publish the next chunk, the broker has it
 
-	LookUp  // worker: read the job's record and the order to it
+	LookUp  // worker: read the job's record and the order to it; aggregator: read the record
 	Solve   // worker: solve the chunk
 	Isolate // worker: solve the chunk in child processes, it may have killed a worker
 	GiveUp  // worker: answer that every board is rejected

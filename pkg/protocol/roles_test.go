@@ -21,6 +21,8 @@ type producer struct {
 	heard  uint64 // revision of the ledger or order that it has heard of
 	hears  bool   // of an aggregator
 	window *protocol.Window
+	sealed bool
+	again  bool      // the job had failed
 	sent   []wire.ID // and not known to be stored
 }
 
@@ -102,12 +104,24 @@ func (p *producer) begin() bool {
 	}
 	rec.job.Epoch++
 	rec.jobRev = p.w.broker.revision()
-	p.epoch, p.stage = rec.job.Epoch, (*producer).look
+	p.epoch, p.stage = rec.job.Epoch, (*producer).await
 	return false
+}
+
+// await waits for an aggregator.
+func (p *producer) await() bool {
+	if p.hears {
+		p.stage = (*producer).look
+	}
+	return p.listen()
 }
 
 // look finds out which chunks the broker has, first the tasks, then the results.
 func (p *producer) look() bool {
+	if p.again {
+		p.stage = (*producer).drive
+		return false
+	}
 	if p.stored == nil {
 		p.stored = map[int64]bool{}
 		for _, t := range p.w.broker.tasks {
@@ -131,8 +145,8 @@ func (p *producer) listen() (ends bool) {
 	}
 	p.heard = max(rec.ledgerRev, rec.orderRev)
 	ledger := rec.ledger
-	if ledger != nil && ledger.State.Ended() && !ledger.Ended(&rec.job) {
-		ledger = nil // it ended before this drive
+	if !p.hears && ledger != nil && ledger.State.Ended() && !ledger.Ended(&rec.job) {
+		ledger, p.again = nil, true // it ended before this drive
 	}
 	if why := protocol.Refusal(ledger, rec.order); why != "" {
 		p.w.say("%s is not driven any more: %s", p.job.id, why)
@@ -153,9 +167,6 @@ func (p *producer) drive() bool {
 	step := p.window.Next()
 	chunk, part := p.window.Chunk()
 	if chunk == int64(len(p.job.corpora[p.version])) {
-		if !p.hears {
-			return false // it waits for an aggregator first
-		}
 		p.stage = (*producer).flush
 		return p.window.End() != nil
 	}
@@ -209,6 +220,7 @@ func (p *producer) seal() bool {
 	}
 	p.w.say("%s is sealed with %d chunks", p.job.id, totals.Chunks)
 	rec.job.Totals, rec.version, rec.jobRev = totals, p.version, b.revision()
+	p.sealed = true
 	return true
 }
 

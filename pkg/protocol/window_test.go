@@ -96,7 +96,7 @@ func TestRefusal(t *testing.T) {
 // Neither chunks nor records that have been told of are fewer later.
 func TestToldProgressDoesNotFall(t *testing.T) {
 	c := protocol.NewCollector(2)
-	c.Recall(&wire.Ledger{State: wire.Open, Received: wire.Count{Chunks: 2, Records: 5}})
+	c.Recall(&wire.Ledger{State: wire.Open, Received: wire.Count{Chunks: 2, Records: 5}}, &wire.Job{ID: "j"})
 	id := wire.ID{Job: "j"}
 	c.Receive(id, 1, func() (*wire.Result, error) { return &wire.Result{ID: id, Boards: 7}, nil })
 	if got, want := c.Ledger().Received, (wire.Count{Chunks: 2, Records: 7}); got != want {
@@ -143,5 +143,18 @@ func TestFailureOfADriveNotHeardOf(t *testing.T) {
 	}
 	if c.Ledger().Ended(&wire.Job{ID: "j", Epoch: 2}) {
 		t.Error("another drive does not open the job again")
+	}
+}
+
+// What a failure was to purge, and did not because the aggregator died, is purged
+// before anybody hears that the job is open again.
+func TestFailureIsPurgedBeforeAnotherDrive(t *testing.T) {
+	c := protocol.NewCollector(2)
+	c.Recall(&wire.Ledger{State: wire.Failed, Epoch: 2}, &wire.Job{ID: "j", Epoch: 3})
+	c.Refresh()
+	for _, want := range []protocol.Step{protocol.PurgeJob, protocol.Tell, protocol.Rest} {
+		if step, _ := c.Next(); step != want {
+			t.Errorf("it is to %v, want %v", step, want)
+		}
 	}
 }

@@ -93,6 +93,7 @@ type job struct {
 	cancelled bool
 	otherwise bool // driven with the changed corpus too
 	lost      bool // the broker has lost something that it had acknowledged
+	broken    bool // the submit that ended last did not come to its end
 	drives    int  // begun when all was calm
 }
 
