@@ -20,8 +20,8 @@ func newWorker() *cobra.Command {
 finished row groups, until it is stopped. Start as many as there are machines,
 whenever you like: a worker keeps nothing, and may be killed at any time.
 
-The first Ctrl-C or SIGTERM lets it finish the chunks in hand, which takes well
-under a second, and end with 0. The second, or --stop-timeout, drops them;
+The first Ctrl-C or SIGTERM lets it finish the chunks in hand, which mostly takes
+well under a second, and end with 0. The second, or --stop-timeout, drops them;
 another worker has them after the server's --ack-wait.`,
 		Example: `  flipmill worker --nats-url nats://broker:4222 --log-level info`,
 		Args:    wantArgs(0, 0, "no arguments"),
