@@ -7,9 +7,9 @@ import "github.com/flipmill/flipmill/pkg/puzzle"
 // fall into the same few cache sets; a block is a copy of some boards with their
 // lines close together. It lives on the stack of Solve.
 const (
-	blockBoards = 64                            // boards in a block; 128 bytes of every line
-	blockMasks  = puzzle.MaxLines * blockBoards // masks in a block
-	maxWords    = 64                            // words of the largest packed board, see layout
+	blockBoards = 64 // boards in a block; 128 bytes of every line
+	maxWords    = 64 // words of the largest packed board, see layout
+	lowLines    = 16 // lines of most boards; more take longer to provide for
 )
 
 // column holds one value for each board of a block. Its length is fixed, so that
@@ -18,8 +18,8 @@ type column[T any] = [blockBoards]T
 
 // block is the working memory for some consecutive boards of a run.
 type block struct {
-	n     int                // boards in the block; what follows them is of no matter
-	masks [blockMasks]uint16 // line l of board i at l*blockBoards+i: the boards, then in place their solutions
+	n     int      // boards in the block; what follows them is of no matter
+	masks []uint16 // line l of board i at l*blockBoards+i: the boards, then in place their solutions
 
 	// The block's part of the Answers.
 	verdict

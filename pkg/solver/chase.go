@@ -85,7 +85,7 @@ func newChase(rule puzzle.Rule, size puzzle.Size, limit int64) *chase {
 	}
 	c.quiet = newQuiet(y, patterns, limit)
 
-	ones := block{n: 1}
+	ones := block{n: 1, masks: make([]uint16, size.Lines()*blockBoards)}
 	ones.fill(c.lines, width)
 	c.project(&ones)
 	c.onesFail = ones.fail[0]

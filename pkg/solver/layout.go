@@ -58,13 +58,13 @@ func (y *layout) pack(x []uint64, b *block, i int) {
 //
 //go:noinline
 func (b *block) gather(k, width, step, end int, x []uint64) {
-	_ = b.masks[0] // so the loop need not check for nil
+	masks := b.masks
 	width &= 63
 	for w := range x {
 		stop := min(k+step, end)
 		var word uint64
 		for ; k < stop; k += blockBoards {
-			word = word<<width | uint64(b.masks[k&(blockMasks-1)])
+			word = word<<width | uint64(masks[k])
 		}
 		x[w] = word
 	}
@@ -79,13 +79,13 @@ func (y *layout) unpack(b *block, i int, x []uint64) {
 //
 //go:noinline
 func (b *block) scatter(k, width, step, end int, x []uint64) {
-	_ = b.masks[0]
+	masks := b.masks
 	width &= 63
 	full := uint64(1)<<width - 1
 	for _, word := range x {
 		stop := min(k+step, end)
 		for j := stop - blockBoards; j >= k; j -= blockBoards {
-			b.masks[j&(blockMasks-1)] = uint16(word & full)
+			masks[j] = uint16(word & full)
 			word >>= width
 		}
 		k = stop

@@ -53,12 +53,12 @@ func newLinear(rule puzzle.Rule, size puzzle.Size, limit int64) *linear {
 		k.bits = largeBits
 	}
 	single := k.contributions(columns[:rank], pivots)
-	ones := block{n: 1}
+	ones := block{n: 1, masks: make([]uint16, size.Lines()*blockBoards)}
 	ones.fill(y.lines, y.width)
 	out := make([]uint64, k.row)
 	if k.row == 1 {
 		k.fillTables(single)
-		k.lookUpAll(&ones.words.zero, ones.masks[:], blockBoards)
+		k.lookUpAll(&ones.words.zero, ones.masks, blockBoards)
 		out[0] = ones.words.zero[0]
 	} else {
 		k.fillTable(single)

@@ -59,7 +59,7 @@ func (q *quiet) nullity() int { return len(q.basis) }
 func (q *quiet) setOnes(x []uint64) {
 	q.ones = append(q.ones, x[:q.words]...)
 	q.normalise(q.ones)
-	var b block
+	b := block{masks: make([]uint16, q.lines*blockBoards)}
 	q.unpack(&b, 0, q.ones)
 	for l := range q.lines {
 		q.onesLines = append(q.onesLines, lanes(b.line(l)[0]))

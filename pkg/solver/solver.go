@@ -106,7 +106,18 @@ func (s *Solver) Solve(dst *puzzle.Answers, boards puzzle.Run, target puzzle.Tar
 	}
 	dst.Reset(boards.Size, boards.Count)
 	dst.Nullity = s.nullity
-	var b block
+	if s.size.Lines() <= lowLines {
+		var masks [lowLines * blockBoards]uint16
+		s.solveRun(masks[:], dst, boards, target)
+	} else {
+		var masks [puzzle.MaxLines * blockBoards]uint16
+		s.solveRun(masks[:], dst, boards, target)
+	}
+}
+
+// solveRun answers the boards block by block, with room for a block's masks.
+func (s *Solver) solveRun(masks []uint16, dst *puzzle.Answers, boards puzzle.Run, target puzzle.Target) {
+	b := block{masks: masks}
 	var rest tail
 	for lo := 0; lo < boards.Count; lo += blockBoards {
 		b.n = min(blockBoards, boards.Count-lo)
@@ -133,7 +144,7 @@ func (s *Solver) Solve(dst *puzzle.Answers, boards puzzle.Run, target puzzle.Tar
 func (s *Solver) solve(b *block, target puzzle.Target) {
 	switch {
 	case s.small():
-		s.solveSmall(b, b.masks[:], b.masks[:], blockBoards, target)
+		s.solveSmall(b, b.masks, b.masks, blockBoards, target)
 	case s.chase != nil:
 		s.chase.solve(b, target)
 	case s.linear != nil:
