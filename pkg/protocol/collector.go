@@ -99,7 +99,9 @@ func (c *Collector) Recall(l *wire.Ledger, job *wire.Job) {
 		c.ledger = *l
 		return
 	}
-	c.ledger.Received = l.Received
+	if l.State != wire.Done { // of which a retry makes parts again
+		c.ledger.Received = l.Received
+	}
 }
 
 // Driven takes in the number of the latest drive. What ends the job later, ends it
