@@ -17,6 +17,7 @@ BENCH    ?= .
 COUNT    ?= 6
 KILLS    ?= 50
 N        ?= 1000
+RECORDS  ?= 4000000
 SEED     ?= 0
 
 # The same sources, version and Go give the same bytes, wherever they are built.
@@ -30,7 +31,7 @@ CHAOS := $(GO) test -count=1 -v ./cmd/flipmill -run='^TestChaos$$' -seed=$(SEED)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # the steps of test load all cores by themselves
-.PHONY: help build test test-all unit single race fuzz bench bench-once e2e chaos chaos-long cut-long simulate lint vuln generate image release profile clean
+.PHONY: help build test test-all unit single race fuzz bench bench-once compare e2e chaos chaos-long cut-long simulate lint vuln generate image release profile clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +63,9 @@ fuzz: ## each fuzz target for FUZZTIME (5s)
 
 bench-once: ## each benchmark once, so that none rots
 	$(GO) test -run='^$$' -bench=. -benchtime=1x ./...
+
+compare: ## run against DuckDB converting the same text, RECORDS boards, COUNT turns
+	$(GO) test ./cmd/flipmill -run='^$$' -bench=AgainstDuckDB -benchtime=1x -timeout=60m -records=$(RECORDS) -rounds=$(COUNT)
 
 bench: ## measure: benchmarks BENCH of PKG, COUNT times, for benchstat
 	$(GO) test -run='^$$' -bench='$(BENCH)' -benchmem -count=$(COUNT) $(PKG)
@@ -107,9 +111,11 @@ release: ## binaries, container image, bill of materials and checksums of VERSIO
 	$(GO) run $(CYCLONEDX) bin -json -noserial -notimestamp -std -version $(VERSION) -output dist/flipmill-$(VERSION)-sbom.cdx.json dist/flipmill-$(VERSION)-linux-amd64
 	cd dist && sha256sum flipmill-* >SHA256SUMS
 
-profile: ## CPU and allocation profiles of BENCH of PKG, in out/
+profile: PKG = ./cmd/flipmill
+profile: BENCH = Pipeline -records=$(RECORDS)
+profile: ## CPU and allocation profiles of run, or of BENCH of PKG, in out/
 	mkdir -p out
-	$(GO) test -run='^$$' -bench='$(BENCH)' -o out/profile.test -cpuprofile=out/cpu.prof -memprofile=out/mem.prof $(PKG)
+	$(GO) test $(PKG) -run='^$$' -o out/profile.test -cpuprofile=out/cpu.prof -memprofile=out/mem.prof -bench=$(BENCH)
 	$(GO) tool pprof -top -nodecount=25 out/profile.test out/cpu.prof
 	$(GO) tool pprof -top -nodecount=15 -sample_index=alloc_space out/profile.test out/mem.prof
 

@@ -11,13 +11,21 @@ import (
 
 var benchRecords = flag.Int("records", 100_000, "records in the corpus of BenchmarkRun")
 
-// BenchmarkRun runs the whole pipeline as a process of its own: text in, proved
-// Parquet out. The binary is built for it, because the test's own has DuckDB in it.
-func BenchmarkRun(b *testing.B) {
+// buildBinary builds the command as users have it: the test's own binary has DuckDB
+// in it.
+func buildBinary(b *testing.B) string {
+	b.Helper()
 	binary := filepath.Join(b.TempDir(), "flipmill")
 	if out, err := exec.CommandContext(b.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		b.Fatalf("build: %v\n%s", err, out)
 	}
+	return binary
+}
+
+// BenchmarkRun runs the whole pipeline as a process of its own: text in, proved
+// Parquet out.
+func BenchmarkRun(b *testing.B) {
+	binary := buildBinary(b)
 	for _, c := range []struct {
 		name string
 		args []string
