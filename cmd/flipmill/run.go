@@ -113,11 +113,14 @@ func jobOf(c *config.Config, paths []string) string {
 }
 
 // selectColumns brings the chosen columns, nil for all, into schema order and
-// adds the row key. Names that are no columns stay at the end, to be reported.
+// adds the row key if there are any. Names that are no columns stay at the end, to be reported.
 func selectColumns(chosen []string) []string {
 	all := dataset.Columns()
-	if chosen == nil {
+	switch {
+	case chosen == nil:
 		return all
+	case len(chosen) == 0:
+		return nil
 	}
 	selected := slices.DeleteFunc(slices.Clone(all), func(name string) bool {
 		return name != all[0] && !slices.Contains(chosen, name)

@@ -32,7 +32,9 @@ func summarize(path string) (*summary, error) {
 		s.Files = append(s.Files, filepath.Join(path, table, "*.parquet"))
 	}
 	s.Query = duckdb("SELECT status, min_moves, count(*) AS boards FROM '%s' GROUP BY ALL ORDER BY ALL", s.Files[0])
-	if !slices.Contains(m.Spec.Columns, "status") || !slices.Contains(m.Spec.Columns, "min_moves") {
+	if len(m.Spec.Columns) == 0 {
+		s.Query = duckdb("SELECT status, min_moves, sum(boards) AS boards FROM '%s' GROUP BY ALL ORDER BY ALL", s.Files[2])
+	} else if !slices.Contains(m.Spec.Columns, "status") || !slices.Contains(m.Spec.Columns, "min_moves") {
 		s.Query = duckdb("FROM '%s' LIMIT 10", s.Files[0])
 	}
 	return s, nil

@@ -127,11 +127,14 @@ func byteCount(dst *int, low, high int) Kind {
 }
 
 // list is one or more different words, written with commas or, in a file, as a
-// YAML sequence. The word "all" alone stands for nil.
+// YAML sequence. The word "all" alone stands for nil, "none" for an empty list.
 func list(dst *[]string, want string) Kind {
 	return parsed(dst, "list", want, func(text string) ([]string, error) {
 		if text == "all" {
 			return nil, nil
+		}
+		if text == "none" {
+			return []string{}, nil
 		}
 		return words(text)
 	})

@@ -94,8 +94,8 @@ func jobKeys(c *Config) []Key {
 		{"keep", "", "", jobs, "fields of the input that become columns of the results; its id always does",
 			optional(parsed(&c.Spec.Keep, "list", "names separated by commas", words))},
 
-		{"columns", "", "all", jobs, "columns of the results; all: every one",
-			list(&c.Spec.Columns, "all, or names separated by commas")},
+		{"columns", "", "all", jobs, "columns of the results; all: every one; none: statistics without rows",
+			list(&c.Spec.Columns, "all, none, or names separated by commas")},
 		{"cells", "", "text", jobs, "how boards and solutions are stored",
 			name(&c.Spec.Cells, "text", "bits")},
 		{"compression", "", "zstd", jobs, "codec of the Parquet files",

@@ -79,6 +79,9 @@ func CheckSpec(spec puzzle.Spec) error {
 	if err := puzzle.CheckKeep(spec.Keep, append(Columns(), partitionKey)); err != nil {
 		return err
 	}
+	if rowless(spec) && len(spec.Keep) > 0 {
+		return fmt.Errorf("keep %v: there are no columns to keep them with", spec.Keep)
+	}
 	if spec.Cells != CellsText && spec.Cells != CellsBits {
 		return fmt.Errorf("cells %q: want %s or %s", spec.Cells, CellsText, CellsBits)
 	}
@@ -90,6 +93,10 @@ func CheckSpec(spec puzzle.Spec) error {
 	}
 	return nil
 }
+
+// rowless reports whether a spec wants no rows, only statistics. Its parts have
+// results files all the same, without rows: they tell what is committed.
+func rowless(spec puzzle.Spec) bool { return len(spec.Columns) == 0 }
 
 // checkColumns reports columns that are unknown, doubled or not in schema order,
 // and a selection without the row key.
@@ -106,7 +113,7 @@ func checkColumns(columns []string) error {
 		}
 		next = at + 1
 	}
-	if !slices.Contains(columns, colIndex) {
+	if len(columns) > 0 && !slices.Contains(columns, colIndex) {
 		return fmt.Errorf("columns %v: %s is the row key and always needed", columns, colIndex)
 	}
 	return nil
@@ -117,6 +124,9 @@ func checkColumns(columns []string) error {
 // 640 KiB stays clearly below 1 MiB. It is a function of its arguments alone
 // because it decides where chunks end, and thereby the bytes of a dataset.
 func EstimateRow(spec puzzle.Spec, cells int) int {
+	if rowless(spec) {
+		return 0
+	}
 	const others = 8 // bytes of the columns besides board and solution, compressed or packed
 	cellBytes := (cells + 7) / 8
 	if spec.Cells == CellsText {

@@ -75,7 +75,7 @@ func (e *Encoder) Encode(c *puzzle.Chunk, answers []puzzle.Answers) (results, re
 	if err := checkChunk(c, answers); err != nil {
 		return nil, nil, fmt.Errorf("encode chunk at record %d: %w", c.First, err)
 	}
-	if c.Boards() > 0 {
+	if c.Boards() > 0 && !rowless(e.spec) {
 		if results, err = e.encodeResults(c, answers); err != nil {
 			return nil, nil, fmt.Errorf("encode results at record %d: %w", c.First, err)
 		}

@@ -204,14 +204,17 @@ func (d *Dir) describe(f Footer) (Files, error) {
 		Part: f.Part, FirstChunk: f.FirstChunk, Chunks: f.Chunks, FirstIndex: f.FirstIndex, Records: f.Records,
 		InputSHA256: f.InputSHA256,
 	}
-	var err error
+	counts, err := tally.Parse(f.Tally)
+	if err != nil {
+		return Files{}, err
+	}
 	if part.Results, err = d.describeFile(tableResults+"/"+partName(f.Part), f.Rows); err != nil {
 		return Files{}, err
 	}
-	if f.Rows == f.Records && f.Part != 0 {
+	if counts.Rejected() == 0 && f.Part != 0 {
 		return part, nil
 	}
-	rejects, err := d.describeFile(tableRejects+"/"+partName(f.Part), f.Records-f.Rows)
+	rejects, err := d.describeFile(tableRejects+"/"+partName(f.Part), counts.Rejected())
 	part.Rejects = &rejects
 	return part, err
 }

@@ -86,7 +86,11 @@ func (p *Part) add(c Chunk) error {
 	case c.Records < 1 || boards > maxRows || rejected > maxRows || boards+rejected != int64(c.Records):
 		return fmt.Errorf("%d boards and %d rejects of %d records", boards, rejected, c.Records)
 	}
-	if err := p.results.copy(c.Results, boards); err != nil {
+	rows := boards
+	if rowless(p.dir.spec) {
+		rows = 0
+	}
+	if err := p.results.copy(c.Results, rows); err != nil {
 		return fmt.Errorf("results: %w", err)
 	}
 	if rejected > 0 && p.rejects == nil {

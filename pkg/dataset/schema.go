@@ -130,7 +130,9 @@ func tableSchema(table string, spec puzzle.Spec) *parquet.Schema {
 	var columns []column
 	switch table {
 	case tableResults:
-		columns = slices.DeleteFunc(resultColumns(spec.Cells), func(c column) bool { return !slices.Contains(spec.Columns, c.name) })
+		columns = slices.DeleteFunc(resultColumns(spec.Cells), func(c column) bool {
+			return !slices.Contains(spec.Columns, c.name) && !(rowless(spec) && c.name == colIndex)
+		})
 		for _, name := range spec.Keep {
 			columns = append(columns, column{name, parquet.Optional(deltaLength(parquet.String()))})
 		}

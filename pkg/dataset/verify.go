@@ -105,7 +105,7 @@ type verifier struct {
 	spec     puzzle.Spec
 	report   *Report
 	layouts  map[string]*layout
-	total    tally.Tally // counted from the rows
+	total    tally.Tally // counted from the rows, or without them from the parts
 	complete bool        // all rows were read
 }
 
@@ -145,6 +145,11 @@ func (v *verifier) run() error {
 		if err := v.checkPart(&v.manifest.Parts[i]); err != nil {
 			return err
 		}
+	}
+	if rowless(v.spec) {
+		v.checked("%d parts: size, SHA-256, footer, every reject, records = boards counted + rejects", len(v.manifest.Parts))
+		v.skipped("answers: the dataset has no rows of them")
+		return v.checkStats()
 	}
 	v.checked("%d parts: size, SHA-256, footer, every row, each puzzle_index exactly once", len(v.manifest.Parts))
 	for _, s := range rowChecks(v.spec) {
@@ -200,7 +205,7 @@ func (v *verifier) checkManifest() {
 				v.problem(manifestName, "part %d has its rejects in %s", i, p.Rejects.Name)
 			}
 		}
-		if p.Results.Rows+rejects != p.Records {
+		if rowless(v.spec) && (p.Results.Rows != 0 || rejects > p.Records) || !rowless(v.spec) && p.Results.Rows+rejects != p.Records {
 			v.problem(manifestName, "part %d: %d results and %d rejects of %d records", i, p.Results.Rows, rejects, p.Records)
 		}
 		chunks += int64(p.Chunks)
@@ -212,7 +217,11 @@ func (v *verifier) checkManifest() {
 	if m.Stats.Name != statsName {
 		v.problem(manifestName, "the statistics are in %s, want %s", m.Stats.Name, statsName)
 	}
-	v.checked("manifest: parts follow each other, records = results + rejects")
+	if rowless(v.spec) {
+		v.checked("manifest: parts follow each other")
+	} else {
+		v.checked("manifest: parts follow each other, records = results + rejects")
+	}
 }
 
 // files returns what the manifest lists, by name.
@@ -406,14 +415,22 @@ func (v *verifier) checkStats() error {
 	switch {
 	case !v.complete:
 		v.skipped("statistics against rows: not all rows could be read")
-	case !canCount(v.spec):
+	case !canCount(v.spec) && !rowless(v.spec):
 		v.skipped("statistics against rows: not all of their columns are there")
 	case !stored.Equal(&v.total):
-		v.problem(m.Stats.Name, "not what the rows add up to: %s", difference(stored, &v.total))
+		v.problem(m.Stats.Name, "not what the %s add up to: %s", v.counted(), difference(stored, &v.total))
 	default:
-		v.checked("statistics: counted again from all rows")
+		v.checked("statistics: counted again from all %s", v.counted())
 	}
 	return nil
+}
+
+// counted says what the statistics were counted from.
+func (v *verifier) counted() string {
+	if rowless(v.spec) {
+		return "parts"
+	}
+	return "rows"
 }
 
 // difference describes the first group that two tallies count differently.

@@ -127,6 +127,10 @@ func (r *partRows) place(t table) bool {
 
 // finish reports records that are no row or two, and compares the counts.
 func (r *partRows) finish() {
+	if rowless(r.v.spec) {
+		r.finishCounts()
+		return
+	}
 	slices.SortFunc(r.found, func(a, b span) int { return cmp.Compare(a.first, b.first) })
 	next, end := r.part.FirstIndex, r.part.FirstIndex+r.part.Records
 	for _, s := range append(r.found, span{end, end}) {
@@ -148,6 +152,27 @@ func (r *partRows) finish() {
 	if canCount(r.v.spec) && !stored.Equal(&r.tally) {
 		r.v.rows(r.part.Results.Name, r.part.FirstIndex, end-1, "do not add up to the footer's tally: %s", difference(stored, &r.tally))
 	}
+}
+
+// finishCounts is finish for a part that has only counts of its boards, which
+// with those of the rejects add up to its records: the footer was checked.
+func (r *partRows) finishCounts() {
+	first, last := r.part.FirstIndex, r.part.FirstIndex+r.part.Records-1
+	rejects := r.tally // of the rejects' rows: there are no others
+	stored, err := tally.Parse(r.footer.Tally)
+	if err != nil {
+		panic("BUG: dataset: checked footer: " + err.Error())
+	}
+	for k := 1; k < len(r.found); k++ {
+		if r.found[k].first <= r.found[k-1].last {
+			r.v.rows(r.file, r.found[k].first, r.found[k].last, "are there twice, or out of order")
+		}
+	}
+	if got, want := rejects.Rejects(), stored.Rejects(); !slices.Equal(got, want) {
+		r.v.rows(r.file, first, last, "do not add up to the footer's tally: rejects by reason are %v, want %v", got, want)
+	}
+	r.v.report.Rows += rejects.Rejected()
+	r.tally = *stored
 }
 
 // bad notes that a record's row is wrong. Neighbours that are wrong in the same

@@ -9,6 +9,7 @@ import (
 	"math/bits"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -66,6 +67,42 @@ func TestVerifyFewColumns(t *testing.T) {
 		}
 		if !report.OK() || len(report.Skipped) != c.skipped {
 			t.Errorf("columns %v: %+v", c.columns, report)
+		}
+	}
+}
+
+// Without columns there are the same statistics and rejects, and what is missing
+// or altered of them is found.
+func TestVerifyNoColumns(t *testing.T) {
+	spec := testSpec(t, "plus", puzzle.Zero)
+	full := smallCorpus(t, spec).write(t, t.TempDir())
+	spec.Columns = nil
+	c := smallCorpus(t, spec)
+	path := c.write(t, t.TempDir())
+	report, err := dataset.Verify(path)
+	if err != nil || !report.OK() || len(report.Skipped) != 1 {
+		t.Fatalf("%v: %+v", err, report)
+	}
+	var counts [2]dataset.Counts
+	for i, path := range []string{path, full} {
+		m, err := dataset.ReadManifest(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts[i] = m.Counts
+	}
+	if !reflect.DeepEqual(counts[0], counts[1]) {
+		t.Errorf("%+v is counted, with all columns %+v", counts[0], counts[1])
+	}
+	for name, do := range map[string]func(){
+		"results/part-00000.parquet": func() { remove(t, path, "results/part-00000.parquet") },
+		"rejects/part-00001.parquet": func() { remove(t, path, "rejects/part-00001.parquet") },
+	} {
+		path = c.write(t, t.TempDir())
+		do()
+		report, err := dataset.Verify(path)
+		if err != nil || len(report.Problems) != 1 || report.Problems[0].File != name {
+			t.Errorf("without %s: %v, %+v", name, err, report)
 		}
 	}
 }

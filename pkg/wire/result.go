@@ -14,10 +14,10 @@ import (
 type Result struct {
 	ID       ID
 	First    int64             // puzzle_index of the first record
-	Boards   int64             // rows of Results
+	Boards   int64             // rows of Results, unless the job has no columns
 	Rejected int64             // rows of Rejects
 	Digest   [sha256.Size]byte // of the chunk's content, see puzzle.Chunk
-	Results  []byte            // Parquet file with one row group; may be empty if Boards is 0
+	Results  []byte            // Parquet file with one row group; empty where there is no row
 	Rejects  []byte            // Parquet file with one row group; may be empty if Rejected is 0
 	Tally    []byte            // the chunk's statistics, in the encoding of package tally
 	Failure  string            // why there are no rows, and the job must stop; the fields above but ID are then not sent
@@ -94,7 +94,7 @@ func toOutcome(r *Result, m *pb.Result) error {
 	if _, ok := addUp(s.First, records); !ok {
 		return fmt.Errorf("%d records from puzzle_index %d: out of range", records, s.First)
 	}
-	if s.Boards > 0 && len(s.Results) == 0 || s.Rejected > 0 && len(s.Rejects) == 0 {
+	if s.Rejected > 0 && len(s.Rejects) == 0 {
 		return errors.New("rows without their file")
 	}
 	if err := checkSum("results", s.Results, s.ResultsSha256); err != nil {

@@ -690,10 +690,10 @@ func (*Result_Failure) isResult_Outcome() {}
 type Solved struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	First         int64                  `protobuf:"varint,1,opt,name=first,proto3" json:"first,omitempty"`                                     // puzzle_index of the first record
-	Boards        int64                  `protobuf:"varint,2,opt,name=boards,proto3" json:"boards,omitempty"`                                   // rows of results; boards + rejected is at least 1
+	Boards        int64                  `protobuf:"varint,2,opt,name=boards,proto3" json:"boards,omitempty"`                                   // rows of results, unless the job has no columns; boards + rejected is at least 1
 	Rejected      int64                  `protobuf:"varint,3,opt,name=rejected,proto3" json:"rejected,omitempty"`                               // rows of rejects
 	Digest        []byte                 `protobuf:"bytes,4,opt,name=digest,proto3" json:"digest,omitempty"`                                    // SHA-256 of the chunk's content, 32 bytes
-	Results       []byte                 `protobuf:"bytes,5,opt,name=results,proto3" json:"results,omitempty"`                                  // Parquet file with one row group; may be empty if boards is 0
+	Results       []byte                 `protobuf:"bytes,5,opt,name=results,proto3" json:"results,omitempty"`                                  // Parquet file with one row group; empty where there is no row
 	Rejects       []byte                 `protobuf:"bytes,6,opt,name=rejects,proto3" json:"rejects,omitempty"`                                  // Parquet file with one row group; may be empty if rejected is 0
 	ResultsSha256 []byte                 `protobuf:"bytes,7,opt,name=results_sha256,json=resultsSha256,proto3" json:"results_sha256,omitempty"` // of results, 32 bytes
 	RejectsSha256 []byte                 `protobuf:"bytes,8,opt,name=rejects_sha256,json=rejectsSha256,proto3" json:"rejects_sha256,omitempty"` // of rejects, 32 bytes
