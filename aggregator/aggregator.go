@@ -5,20 +5,22 @@
 // Terms: a chunk's result is accepted when it is the first, or of a newer drive
 // of the corpus; a part is full when all its chunks are accepted, and committed
 // when its files are durable. The ledger is what the job's producer and people
-// are told of all that.
+// are told of all that. The holder of a job is the one aggregator that serves it,
+// until the ledger names another.
 //
 //	err := aggregator.Run(ctx, conn, aggregator.Options{Output: "datasets"})
 //
 // Invariants:
-//   - A part's results are purged from the log only after its files are durable.
-//     So a restart needs no memory: the files say what is committed, the log
-//     has the rest.
+//   - A part's results are purged from the log only after its files are durable,
+//     and the ledger was written since, which only the holder can. So neither a
+//     restart nor the next holder needs to be told anything: the files say what
+//     is committed, the log has the rest.
 //   - Copies of a result change nothing, before and after the commit.
 //   - A job is done only when every record of its corpus is in a committed part
 //     and the manifest is written.
 //
-// One goroutine, the loop, owns all state; what Run starts has ended when it
-// returns.
+// One goroutine, the loop, owns all state, but for the ledgers in its hands, which
+// another keeps fresh. What Run starts has ended when it returns.
 package aggregator
 
 import (
@@ -27,6 +29,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -44,22 +47,23 @@ const defaultMemory = 64 << 20
 // Options says where datasets go. Output is required.
 type Options struct {
 	Output   string                                // folder of the datasets
-	Alone    bool                                  // no other process writes there: what killed ones left half done is removed
+	Identity string                                // of the output, the same for all who share it; may be empty where nobody else serves jobs
+	Name     string                                // of this process, for people
+	Lease    time.Duration                         // how long a holder of jobs may be silent before others take them; 0 means 15 s
 	Memory   int64                                 // bytes of results kept; beyond, they are read again from the log; 0 means 64 MiB
 	Received func(job string, received wire.Count) // told what has been accepted so far; may be nil
-	Refresh  time.Duration                         // how often the ledger of an open job is written at least; 0 means 3 s
 	Metrics  *Metrics                              // nil means none
-	Turned   func()                                // told with every turn of the loop, one each Refresh at least; may be nil
+	Turned   func()                                // told with every turn of the loop, one each 3 s at least; may be nil
 	Log      *slog.Logger                          // nil means no logs
 }
 
-// Run serves all jobs until ctx ends; its error is then ctx's.
+// Run serves jobs until ctx ends; its error is then ctx's.
 func Run(ctx context.Context, conn *queue.Conn, opts Options) error {
 	if opts.Memory == 0 {
 		opts.Memory = defaultMemory
 	}
-	if opts.Refresh == 0 {
-		opts.Refresh = defaultRefresh
+	if opts.Lease == 0 {
+		opts.Lease = defaultLease
 	}
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
@@ -70,16 +74,18 @@ func Run(ctx context.Context, conn *queue.Conn, opts Options) error {
 	if opts.Turned == nil {
 		opts.Turned = func() {}
 	}
-	a := &aggregator{conn: conn, opts: opts, log: opts.Log, jobs: map[string]*job{}}
-	group, ctx := errgroup.WithContext(ctx)
-	jobs := make(chan *wire.Job)
-	results := make(chan *queue.Result)
-	orders := make(chan queue.Ordered)
-	group.Go(func() error { return pump(ctx, conn.WatchJobs(ctx), jobs) })
-	group.Go(func() error { return pump(ctx, conn.Results(ctx), results) })
-	group.Go(func() error { return pump(ctx, conn.WatchOrders(ctx), orders) })
-	group.Go(func() error { return a.loop(ctx, jobs, results, orders) })
-	if err := group.Wait(); err != nil {
+	group, inner := errgroup.WithContext(ctx)
+	a := &aggregator{
+		conn: conn, opts: opts, log: opts.Log, holder: newHolder(opts.Name), group: group, results: make(chan *queue.Result),
+		jobs: map[string]*job{}, others: map[string]*other{}, losses: map[string]int{}, left: map[string]uint64{},
+	}
+	standings := make(chan *queue.Standing)
+	group.Go(func() error { return pump(inner, conn.WatchStandings(inner), standings) })
+	group.Go(func() error { return a.keep(inner) })
+	group.Go(func() error { return a.loop(inner, standings) })
+	err := group.Wait()
+	a.releaseAll(ctx)
+	if err != nil {
 		return fmt.Errorf("aggregator: %w", err)
 	}
 	return nil
@@ -100,20 +106,33 @@ func pump[T any](ctx context.Context, from func(func(T, error) bool), to chan<- 
 	return nil
 }
 
-// aggregator is the loop's state.
+// aggregator is the loop's state, but for what keep has to do with.
 type aggregator struct {
-	conn *queue.Conn
-	opts Options
-	log  *slog.Logger
-	jobs map[string]*job
+	conn    *queue.Conn
+	opts    Options
+	log     *slog.Logger
+	holder  string             // who we are
+	group   *errgroup.Group    // of all that Run has started
+	results chan *queue.Result // of all jobs that are held
 
+	jobs   map[string]*job   // that are held
+	others map[string]*other // open ones of our output that are not
+	losses map[string]int    // how often a job was taken from us
+	left   map[string]uint64 // last revision of ours of a job that was left, until it is heard of
+
+	free  <-chan time.Time // when one of the others may be taken; nil if none may
 	retry <-chan time.Time // when to try again for the jobs that wait; nil if none does
 	pause time.Duration    // before that; grows from one vain attempt to the next
+
+	mu   sync.Mutex
+	hold []*held // of jobs
 }
 
 // job is a job that the aggregator serves.
 type job struct {
 	id     string
+	held   *held
+	stop   func() // ends the following of its results
 	dir    *dataset.Dir
 	old    *dataset.Dir        // the finished dataset that dir is to replace; nil unless parts are made again
 	chunks *protocol.Collector // decides; proceed carries out
@@ -122,22 +141,28 @@ type job struct {
 	announced bool // its end has been logged
 }
 
-func (a *aggregator) loop(ctx context.Context, jobs <-chan *wire.Job, results <-chan *queue.Result, orders <-chan queue.Ordered) error {
-	refresh := time.NewTicker(a.opts.Refresh)
+// sweepTurns is how many refreshes go between two sweeps of the log.
+const sweepTurns = 10
+
+func (a *aggregator) loop(ctx context.Context, standings <-chan *queue.Standing) error {
+	refresh, sweep := time.NewTicker(a.refreshTime()), time.NewTicker(sweepTurns*a.refreshTime())
 	defer refresh.Stop()
+	defer sweep.Stop()
 	for {
 		a.opts.Metrics.look(a.jobs)
 		a.opts.Turned()
 		var err error
 		select {
-		case record := <-jobs:
-			err = a.takeUp(ctx, record)
-		case r := <-results:
+		case s := <-standings:
+			err = a.hear(ctx, s)
+		case r := <-a.results:
 			err = a.receive(ctx, r)
-		case o := <-orders:
-			err = a.obey(ctx, o)
+		case <-a.free:
+			err = a.takeFree(ctx)
 		case <-refresh.C:
 			err = a.refresh(ctx)
+		case <-sweep.C:
+			err = a.sweep(ctx)
 		case <-a.retry:
 			err = a.tryAgain(ctx)
 		case <-ctx.Done():
@@ -149,51 +174,20 @@ func (a *aggregator) loop(ctx context.Context, jobs <-chan *wire.Job, results <-
 	}
 }
 
-// takeUp begins to serve a job, or notes that it was sealed.
-func (a *aggregator) takeUp(ctx context.Context, record *wire.Job) error {
-	j := a.jobs[record.ID]
-	if j == nil || j.chunks.Ended() && !j.chunks.Ledger().Ended(record) { // new, or driven again
-		var err error
-		if j, err = a.open(ctx, record); err != nil {
-			return err
-		}
-		a.jobs[record.ID] = j
-	}
-	j.chunks.Driven(record.Epoch)
-	if record.Totals != nil && j.totals == nil {
-		j.totals = record.Totals
-		j.chunks.Seal(record.Totals)
-	}
-	return a.proceed(ctx, j)
-}
-
 // open finds out how far a job has come, from its files alone.
-func (a *aggregator) open(ctx context.Context, record *wire.Job) (*job, error) {
-	j := &job{id: record.ID, chunks: protocol.NewCollector(record.Spec.PartChunks)}
-	j.chunks.Driven(record.Epoch)
-	known, err := a.conn.Ledger(ctx, j.id)
-	if err != nil && !errors.Is(err, queue.ErrNotFound) {
-		return nil, err
-	}
-	if err == nil {
-		if j.chunks.Recall(known, record); j.chunks.Ended() {
-			return j, nil
-		}
-	}
-	retry := err == nil && known.State == wire.Done
-	order, err := a.conn.Order(ctx, j.id) // before it can end otherwise
-	if err != nil {
-		return nil, err
+func (a *aggregator) open(s *queue.Standing, h *held) (*job, error) {
+	j := &job{id: h.id, held: h, stop: func() {}, chunks: protocol.NewCollector(s.Job.Spec.PartChunks)}
+	retry := s.Ledger != nil && s.Ledger.State == wire.Done
+	if s.Ledger != nil {
+		j.chunks.Recall(s.Ledger, s.Job)
 	}
 	var footers []dataset.Footer
-	if j.dir, err = dataset.Open(a.opts.Output, j.id, record.Spec); err == nil {
+	var err error
+	if j.dir, err = dataset.Open(a.opts.Output, j.id, s.Job.Spec); err == nil {
 		err = j.turnToRetry(retry)
 	}
 	if err == nil {
 		footers, err = j.dir.Committed()
-	}
-	if err == nil && a.opts.Alone {
-		err = j.dir.Clean()
 	}
 	switch {
 	case passes(err):
@@ -201,6 +195,9 @@ func (a *aggregator) open(ctx context.Context, record *wire.Job) (*job, error) {
 	case err != nil:
 		j.chunks.Fail(err)
 		return j, nil
+	}
+	if err := j.dir.Clean(); err != nil {
+		a.log.Warn("what dead aggregators have left is not removed", "job", j.id, "error", err)
 	}
 	for _, f := range footers {
 		mark, err := markOf(f)
@@ -210,11 +207,11 @@ func (a *aggregator) open(ctx context.Context, record *wire.Job) (*job, error) {
 		}
 		j.chunks.Restore(mark, wire.Count{Chunks: int64(f.Chunks), Records: f.Records})
 	}
-	if order == wire.Cancel {
-		a.cancel(j)
-		return j, nil
-	}
 	a.log.Info("job taken up", "job", j.id, "committed_parts", len(footers))
+	if s.Ledger != nil && !retry && len(s.Ledger.Parts) > len(footers) {
+		a.log.Warn("committed parts have gone from the output; the same submit brings them again", "job", j.id,
+			"committed", len(s.Ledger.Parts), "found", len(footers))
+	}
 	j.chunks.Refresh()
 	return j, nil
 }
@@ -230,13 +227,9 @@ func markOf(f dataset.Footer) (wire.Part, error) {
 
 // receive takes in one result from the log.
 func (a *aggregator) receive(ctx context.Context, r *queue.Result) error {
-	j, err := a.jobOf(ctx, r.ID.Job)
-	if err != nil {
-		return err
-	}
+	j := a.jobs[r.ID.Job]
 	if j == nil {
-		a.opts.Metrics.results.WithLabelValues(protocol.Stale.String()).Inc()
-		return a.conn.PurgePart(ctx, r.ID.Job, r.ID.Part)
+		return nil // it was on its way when the job was left
 	}
 	switch verdict := j.chunks.Receive(r.ID, r.Seq, r.Parse); verdict {
 	case protocol.Accepted:
@@ -263,26 +256,9 @@ func (a *aggregator) fits() bool {
 	return bytes <= a.opts.Memory
 }
 
-// jobOf returns the job that a result belongs to, nil if there is none. A
-// result may overtake the record of its job.
-func (a *aggregator) jobOf(ctx context.Context, id string) (*job, error) {
-	if j := a.jobs[id]; j != nil {
-		return j, nil
-	}
-	record, err := a.conn.Job(ctx, id)
-	if errors.Is(err, queue.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := a.takeUp(ctx, record); err != nil {
-		return nil, err
-	}
-	return a.jobs[id], nil
-}
-
-// proceed does what is to be done for a job, until that is nothing.
+// proceed does what is to be done for a job, until that is nothing. A job that
+// has become somebody else's is left as it is: to purge anything, one must have
+// written the ledger since it was durable.
 func (a *aggregator) proceed(ctx context.Context, j *job) error {
 	for {
 		var err error
@@ -294,8 +270,11 @@ func (a *aggregator) proceed(ctx context.Context, j *job) error {
 		case protocol.LookUp:
 			err = a.lookUp(ctx, j)
 		case protocol.Tell:
+			if err = j.held.write(ctx, j.chunks.Ledger()); errors.Is(err, queue.ErrConflict) {
+				a.lose(j)
+				return nil
+			}
 			a.announce(j)
-			err = a.conn.PutLedger(ctx, j.id, j.chunks.Ledger())
 		case protocol.Purge:
 			err = a.conn.PurgePart(ctx, j.id, part)
 		case protocol.PurgeJob:
@@ -303,6 +282,9 @@ func (a *aggregator) proceed(ctx context.Context, j *job) error {
 				err = a.conn.PurgeResults(ctx, j.id)
 			}
 		default:
+			if j.chunks.Ended() {
+				a.leave(j)
+			}
 			return nil
 		}
 		if err != nil {
@@ -431,6 +413,7 @@ func (a *aggregator) finish(ctx context.Context, j *job) error {
 	if err != nil {
 		return a.waitOrFail(ctx, j, err)
 	}
+	a.log.Info("dataset complete", "job", j.id)
 	j.chunks.Retryable(manifest.Retryable())
 	j.chunks.Finished()
 	return nil

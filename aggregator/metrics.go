@@ -13,9 +13,10 @@ import (
 // Metrics counts what an aggregator does. It is safe for concurrent use.
 type Metrics struct {
 	results, records, rejects, jobs         *prometheus.CounterVec
-	parts, rereads, waits                   prometheus.Counter
+	parts, rereads, waits, takeovers        prometheus.Counter
 	seconds                                 prometheus.Histogram
 	heldBytes, heldChunks, openParts, stuck prometheus.Gauge
+	jobsHeld                                prometheus.Gauge
 }
 
 // otherReason stands for the reasons that this version does not know. They come
@@ -48,13 +49,15 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			"reason", append(reasons(), otherReason)...),
 		jobs: vector("jobs_ended_total", "Jobs that have come to their end, by what that was.",
 			"state", "done", "failed", "cancelled"),
-		parts:   counter("parts_committed_total", "Parts made durable."),
-		rereads: counter("results_reread_total", "Results read a second time, because memory did not hold them."),
-		waits:   counter("output_waits_total", "Vain attempts to write to the output, such as on a full disk."),
+		parts:     counter("parts_committed_total", "Parts made durable."),
+		rereads:   counter("results_reread_total", "Results read a second time, because memory did not hold them."),
+		waits:     counter("output_waits_total", "Vain attempts to write to the output, such as on a full disk."),
+		takeovers: counter("takeovers_total", "Jobs taken from an aggregator that had been silent for longer than a lease."),
 		seconds: f.NewHistogram(prometheus.HistogramOpts{
 			Name: "flipmill_aggregator_commit_seconds", Help: "Time to write a part and make it durable.",
 			Buckets: prometheus.ExponentialBuckets(0.004, 4, 8), // 4 ms to 1 min
 		}),
+		jobsHeld:   gauge("jobs_held", "Open jobs that this aggregator serves."),
 		heldBytes:  gauge("held_bytes", "Bytes of results kept in memory."),
 		heldChunks: gauge("held_chunks", "Chunks of open parts that have arrived."),
 		openParts:  gauge("open_parts", "Parts of which some chunks have arrived and that are not committed."),
@@ -102,6 +105,7 @@ func (m *Metrics) look(jobs map[string]*job) {
 			stuck++
 		}
 	}
+	m.jobsHeld.Set(float64(len(jobs)))
 	m.heldBytes.Set(float64(bytes))
 	m.heldChunks.Set(float64(chunks))
 	m.openParts.Set(float64(parts))

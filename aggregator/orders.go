@@ -3,15 +3,7 @@ package aggregator
 import (
 	"context"
 	"fmt"
-	"time"
-
-	"github.com/flipmill/flipmill/pkg/queue"
-	"github.com/flipmill/flipmill/pkg/wire"
 )
-
-// defaultRefresh is how often the ledger of an open job is written at least: so
-// people see how far it is, and that there is an aggregator.
-const defaultRefresh = 3 * time.Second
 
 // refresh writes the ledgers of the jobs that are under way.
 func (a *aggregator) refresh(ctx context.Context) error {
@@ -22,20 +14,6 @@ func (a *aggregator) refresh(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// obey carries out an order. To pause is the producer's business: what is
-// queued already is collected as ever.
-func (a *aggregator) obey(ctx context.Context, o queue.Ordered) error {
-	if o.Order != wire.Cancel {
-		return nil
-	}
-	j, err := a.jobOf(ctx, o.Job)
-	if err != nil || j == nil || j.chunks.Ended() {
-		return err
-	}
-	a.cancel(j)
-	return a.proceed(ctx, j)
 }
 
 // turnToRetry makes the dataset beside the finished one the job's, where a retry

@@ -118,15 +118,10 @@ func TestLateCopiesArePurged(t *testing.T) {
 	j.awaitDone(t, conn)
 	send(t, conn, j.again(3, 2))
 	stop()
-	stop = serve(t, conn, Options{Output: output}) // it finds the last copy, if the other did not
-	second := newJob(t, "second", 2, 1, 1)
-	second.create(t, conn)
-	second.send(t, conn, 0)
-	second.seal(t, conn)
-	second.awaitDone(t, conn)
+	stop = serve(t, conn, Options{Output: output, Lease: quick}) // it finds the last copy, if the other did not
+	awaitSwept(t, conn)
 	stop()
 	j.check(t, output)
-	wantLogged(t, conn, 0)
 }
 
 // An aggregator that stops anywhere is followed by one that finishes the job:
@@ -192,6 +187,7 @@ func TestFailedCommit(t *testing.T) {
 	ok(t, os.WriteFile(results, nil, 0o666))
 	j.send(t, conn, 2, 3)
 	awaitFailed(t, conn, "j", "commit part 1: create folder")
+	awaitSwept(t, conn)
 	stop()
 	left, err := os.ReadDir(filepath.Join(output, ".tmp"))
 	if err != nil || len(left) > 0 {
@@ -299,15 +295,10 @@ func TestFailures(t *testing.T) {
 
 			// The next aggregator leaves it at that, and has no use for its results.
 			send(t, conn, j.again(2, 7))
-			stop = serve(t, conn, Options{Output: output})
-			second := newJob(t, "second", 2, 1, 1)
-			second.create(t, conn)
-			second.send(t, conn, 0)
-			second.seal(t, conn)
-			second.awaitDone(t, conn)
+			stop = serve(t, conn, Options{Output: output, Lease: quick})
+			awaitSwept(t, conn)
 			stop()
 			awaitFailed(t, conn, "j", test.reason)
-			wantLogged(t, conn, 0)
 		})
 	}
 }

@@ -70,7 +70,7 @@ func (w *contrary) solve(partChunks int64) bool {
 	if len(all) == int(partChunks) {
 		w.parts[job] = append(w.parts[job], part(number, all...))
 		slices.SortFunc(w.parts[job], func(a, b wire.Part) int { return int(a.Number - b.Number) })
-		ok(w.t, w.conn.PutLedger(w.ctx, job, &wire.Ledger{State: wire.Open, Parts: w.parts[job]}))
+		writeLedger(w.t, w.ctx, w.conn, job, &wire.Ledger{State: wire.Open, Parts: w.parts[job]})
 		ok(w.t, w.conn.PurgePart(w.ctx, job, number))
 	}
 	return true
@@ -96,7 +96,7 @@ func TestWindowsBeyondTheLog(t *testing.T) {
 			ended := make(chan error, jobs)
 			for n := range jobs {
 				job := fmt.Sprint("job-", n)
-				ok(t, conn.PutLedger(ctx, job, &wire.Ledger{State: wire.Open}))
+				writeLedger(t, ctx, conn, job, &wire.Ledger{State: wire.Open})
 				text := testCorpus(uint64(n), parts*partChunks*chunkRecords)
 				go func() {
 					ended <- Run(ctx, conn, open(t, text), Options{Job: job, Spec: spec, Window: 64})
@@ -125,7 +125,7 @@ func TestPartBeyondTheLog(t *testing.T) {
 	ctx := testContext(t)
 	spec := testSpec(t)
 	conn := broker(t, queue.Limits{ResultBytes: int64(spec.PartChunks)*queue.MostResult - 1})
-	ok(t, conn.PutLedger(ctx, "j", &wire.Ledger{State: wire.Open}))
+	writeLedger(t, ctx, conn, "j", &wire.Ledger{State: wire.Open})
 	if err := Run(ctx, conn, open(t, []byte("0\n")), Options{Job: "j", Spec: spec, Window: 1}); !errors.Is(err, ErrNoRoom) {
 		t.Errorf("got error %v", err)
 	}

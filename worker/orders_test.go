@@ -17,7 +17,7 @@ func TestOrders(t *testing.T) {
 	}
 	b.publish(testTask(1, "cancelled", 0), testTask(2, "paused", 0), testTask(3, "cancelled", 1))
 	w := b.work(1)
-	if got := b.results(1)[0]; got.ID.Job != "paused" {
+	if got := b.results("paused", 1)[0]; got.ID.Job != "paused" {
 		t.Errorf("got a result of job %s", got.ID.Job)
 	}
 	b.await("task of a cancelled job dropped")

@@ -177,7 +177,7 @@ func TestPoison(t *testing.T) {
 				t.Error("the first worker survives")
 			}
 			lives, stop := b.process()
-			for _, got := range b.results(3) {
+			for _, got := range b.results("j", 3) {
 				clean(got)
 				clean(wanted[got.ID])
 				compare(t, got, wanted[got.ID])
@@ -210,7 +210,7 @@ func TestUnlucky(t *testing.T) {
 	task := testTask(7, "j", 2)
 	b := again(t, task)
 	w := b.workWith(Options{Slots: 1, Child: childCommand()})
-	got, wanted := b.results(1)[0], want(t, testSpec(t, "plus", puzzle.Zero), task, &task.Chunk)
+	got, wanted := b.results("j", 1)[0], want(t, testSpec(t, "plus", puzzle.Zero), task, &task.Chunk)
 	clean(got)
 	clean(wanted)
 	compare(t, got, wanted)

@@ -30,7 +30,9 @@ func TestTrouble(t *testing.T) {
 	}
 	b.publish(testTask(1, "sound", 3))
 	w := b.work(1)
-	b.results(3)
+	for _, id := range []string{"silent", "said", "sound"} {
+		b.results(id, 1)
+	}
 	w.drain()
 	ok(t, <-w.ended)
 	for id, want := range map[string]string{"silent": "2 delivered again", "said": "2 no room", "sound": ""} {

@@ -113,10 +113,10 @@ func (b *broker) publishBytes(id wire.ID, data []byte) {
 	ok(b.t, p.Flush(testContext(b.t)))
 }
 
-// results returns the next n results of the log.
-func (b *broker) results(n int) (got []*wire.Result) {
+// results returns the first n results of a job in the log.
+func (b *broker) results(job string, n int) (got []*wire.Result) {
 	b.t.Helper()
-	for r, err := range b.conn.Results(testContext(b.t)) {
+	for r, err := range b.conn.Results(testContext(b.t), job) {
 		ok(b.t, err)
 		result, err := r.Parse()
 		ok(b.t, err)
@@ -214,7 +214,11 @@ func TestManyJobs(t *testing.T) {
 		}
 	}
 	w := b.work(3)
-	for _, got := range b.results(jobs * chunks) {
+	var all []*wire.Result
+	for n := range jobs {
+		all = append(all, b.results(fmt.Sprint("job-", n), chunks)...)
+	}
+	for _, got := range all {
 		if want, ok := wanted[got.ID]; ok {
 			clean(want)
 			clean(got)
@@ -269,7 +273,7 @@ func TestDrain(t *testing.T) {
 	case <-ctx.Done():
 	}
 	ok(t, b.conn.PurgePart(testContext(t), "crowd", 0))
-	got, want := b.results(1)[0], want(t, testSpec(t, "plus", puzzle.Zero), task, &task.Chunk)
+	got, want := b.results("j", 1)[0], want(t, testSpec(t, "plus", puzzle.Zero), task, &task.Chunk)
 	clean(got)
 	clean(want)
 	compare(t, got, want)
@@ -295,7 +299,7 @@ func TestAbort(t *testing.T) {
 	// Another worker takes over.
 	ok(t, b.conn.PurgePart(testContext(t), "crowd", 0))
 	w = b.work(1)
-	if got := b.results(1)[0]; got.ID != task.ID || got.Failure != "" {
+	if got := b.results("j", 1)[0]; got.ID != task.ID || got.Failure != "" {
 		t.Errorf("got %+v", got)
 	}
 	w.drain()
@@ -313,7 +317,7 @@ func TestCorruptTask(t *testing.T) {
 	b.publishBytes(wire.ID{Job: "j", Chunk: 6, Part: 1}, data[:len(data)-1])
 	b.publishBytes(wire.ID{Job: "j", Chunk: 7, Part: 1}, data) // of another chunk
 	w := b.work(1)
-	for i, got := range b.results(2) {
+	for i, got := range b.results("j", 2) {
 		if want := (wire.ID{Job: "j", Chunk: int64(6 + i), Part: 1}); got.ID != want || got.Failure == "" {
 			t.Errorf("got result %+v, want a failure of %+v", got, want)
 		}
@@ -341,7 +345,7 @@ func TestGivenUp(t *testing.T) {
 	crashing.Close()
 	b.publish(sound)
 	w := b.work(1)
-	for _, got := range b.results(2) {
+	for _, got := range b.results("j", 2) {
 		wanted := want(t, spec, sound, &sound.Chunk)
 		if got.ID == poison.ID {
 			wanted = want(t, spec, poison, allRejected(poison.Chunk, fmt.Sprintf("delivered %d times without an answer", protocol.MaxDeliveries)))
@@ -371,7 +375,7 @@ func TestLastDelivery(t *testing.T) {
 	}
 	tasks.Close()
 	b.work(1)
-	got, wanted := b.results(1)[0], want(t, spec, task, &task.Chunk)
+	got, wanted := b.results("j", 1)[0], want(t, spec, task, &task.Chunk)
 	clean(got)
 	clean(wanted)
 	compare(t, got, wanted)
@@ -398,7 +402,7 @@ func TestTooLarge(t *testing.T) {
 	task := &wire.Task{ID: wire.ID{Job: "j"}, Chunk: puzzle.Chunk{Spans: []puzzle.Span{{Records: 1500}}, Runs: []puzzle.Run{puzzle.NewRun(size, 1500)}}}
 	b.publish(task)
 	w := b.work(1)
-	got := b.results(1)[0]
+	got := b.results("j", 1)[0]
 	if got.ID != task.ID || !strings.Contains(got.Failure, "too large") || !strings.Contains(got.Failure, fmt.Sprint(most-256)) {
 		t.Errorf("got %+v", got)
 	}

@@ -2,7 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -17,10 +18,15 @@ func newAggregator() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "aggregator",
 		Short: "Make the datasets of all jobs on a NATS server",
-		Long: `Collects the results of all jobs on a NATS server and leaves their datasets in
-OUTPUT/job=JOB, until it is stopped. One aggregator serves all jobs of a server;
-a second one in the same folder is refused. It may be killed and started again
-at any time: the folder says what is committed, the server has the rest.`,
+		Long: `Collects the results of jobs on a NATS server and leaves their datasets in
+OUTPUT/job=JOB, until it is stopped. It may be killed and started again at any
+time: the folder says what is committed, the server has the rest.
+
+Any number of aggregators may serve one server. Those that share an OUTPUT, on
+whatever machines, share its jobs: a new job goes to one that has few, and when
+one is stopped the others go on with its jobs at once, or after --lease if it
+was killed. A job belongs to the OUTPUT whose aggregator took it first; those of
+other OUTPUTs leave it alone.`,
 		Example: `  flipmill aggregator --nats-url nats://broker:4222 -o datasets --log-level info`,
 		Args:    wantArgs(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -36,9 +42,13 @@ at any time: the folder says what is committed, the server has the rest.`,
 }
 
 func aggregate(cmd *cobra.Command, c *config.Config) error {
-	unlock, err := dataset.Lock(c.Output)
+	identity, err := dataset.Identify(c.Output)
 	if err != nil {
 		return err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("find out the name of this machine: %w", err)
 	}
 	log := daemon.NewLogger(cmd.ErrOrStderr(), c.LogFormat, c.LogLevel)
 	m := newMonitor(standstill)
@@ -47,8 +57,11 @@ func aggregate(cmd *cobra.Command, c *config.Config) error {
 		if err := conn.Ensure(drain, queue.Limits{}); err != nil {
 			return err
 		}
-		log.Info("aggregator started", "output", c.Output)
-		return aggregator.Run(drain, conn, aggregator.Options{Output: c.Output, Alone: true, Memory: int64(c.Memory), Turned: m.works, Metrics: counts, Log: log})
+		log.Info("aggregator started", "output", c.Output, "identity", identity)
+		return aggregator.Run(drain, conn, aggregator.Options{
+			Output: c.Output, Identity: identity, Name: host, Lease: c.Lease, Memory: int64(c.Memory),
+			Turned: m.works, Metrics: counts, Log: log,
+		})
 	}}
-	return errors.Join(s.serve(cmd), unlock())
+	return s.serve(cmd)
 }

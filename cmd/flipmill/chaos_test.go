@@ -60,10 +60,11 @@ func newChaos(t *testing.T, rng *rand.Rand) *chaos {
 	c := &chaos{
 		rng: rng,
 		commands: map[string][]string{
-			"aggregator": {"aggregator", "-o", "far", "--memory", "1MiB"},
-			"submit":     append([]string{"submit", "--wait"}, smallJob...),
-			"worker 1":   {"worker", "--workers", "1"},
-			"worker 2":   {"worker", "--workers", "2"},
+			"aggregator 1": {"aggregator", "-o", "far", "--lease", "2s", "--memory", "1MiB"},
+			"aggregator 2": {"aggregator", "-o", "far", "--lease", "2s"},
+			"submit":       append([]string{"submit", "--wait"}, smallJob...),
+			"worker 1":     {"worker", "--workers", "1"},
+			"worker 2":     {"worker", "--workers", "2"},
 		},
 		running:  map[string]*process{},
 		progress: make(chan struct{}, 1<<16),
@@ -112,8 +113,10 @@ func (c *chaos) round(limit int) int {
 				return len(c.victims)
 			}
 			c.revive("submit")
-		case <-c.running["aggregator"].done:
-			c.revive("aggregator")
+		case <-c.running["aggregator 1"].done:
+			c.revive("aggregator 1")
+		case <-c.running["aggregator 2"].done:
+			c.revive("aggregator 2")
 		case <-c.running["worker 1"].done:
 			c.revive("worker 1")
 		case <-c.running["worker 2"].done:

@@ -6,8 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,9 +27,9 @@ func newDoctor() *cobra.Command {
 		Short: "Find out what keeps flipmill from working with a NATS server",
 		Long: `Looks at the NATS server, and changes nothing there: version, encryption, for
 which role the permissions of these credentials are enough, clock, size of
-messages, JetStream, and whether streams, lanes and bucket are what flipmill
-setup with the same options would make. With --output it also tries a commit in
-that folder. For each finding it says what to do.
+messages, JetStream, whether streams, lanes and bucket are what flipmill setup
+with the same options would make, and whether an aggregator serves each open job.
+With --output it also tries a commit in that folder. For each finding it says what to do.
 
 It ends with 1 if there are findings, and with 4 if the server cannot be reached
 or denies a look.`,
@@ -88,7 +92,46 @@ func lookAtBroker(ctx context.Context, c *config.Config, stderr io.Writer) ([]qu
 		return []queue.Finding{{Check: "connect", Found: err.Error(), Advice: advice}}, err
 	}
 	defer conn.Close()
-	return conn.Examine(ctx, limits(c))
+	findings, err := conn.Examine(ctx, limits(c))
+	if err != nil {
+		return findings, err
+	}
+	jobs, err := conn.Standings(ctx)
+	switch {
+	case errors.Is(err, queue.ErrNotFound): // there is no bucket, and that is a finding
+		return findings, nil
+	case err != nil:
+		return findings, err
+	}
+	return append(findings, lookAtJobs(jobs, time.Now())...), nil
+}
+
+// lookAtJobs looks for open jobs that no aggregator serves.
+func lookAtJobs(jobs []*queue.Standing, now time.Time) []queue.Finding {
+	open := 0
+	unserved := map[string][]string{} // jobs by output
+	for _, s := range jobs {
+		if s.Ended() {
+			continue
+		}
+		open++
+		if v := newView(s, now); v.unserved() {
+			unserved[v.Output] = append(unserved[v.Output], v.Job)
+		}
+	}
+	if len(unserved) == 0 {
+		return []queue.Finding{{Check: "jobs", OK: true, Found: fmt.Sprintf("%d open, none without its aggregator", open)}}
+	}
+	var findings []queue.Finding
+	for _, output := range slices.Sorted(maps.Keys(unserved)) {
+		f := queue.Finding{Check: "jobs", Found: strings.Join(unserved[output], ", ") + ": no aggregator serves them", Advice: "start flipmill aggregator"}
+		if output != "" {
+			f.Found += fmt.Sprintf(", and they belong to output %s", output)
+			f.Advice = fmt.Sprintf("start flipmill aggregator with the folder in which .output-id says %s; if that is lost, write it into .output-id of another folder, and submit the jobs again", output)
+		}
+		findings = append(findings, f)
+	}
+	return findings
 }
 
 // lookAtSecrets looks for files with secrets that everybody on this host can read.
@@ -113,7 +156,15 @@ func lookAtOutput(folder string) queue.Finding {
 		return queue.Finding{Check: "output", Found: fmt.Sprintf("%s: %v", folder, err),
 			Advice: "choose a folder that this user may write, on a file system with room, hard links and fsync"}
 	}
-	return queue.Finding{Check: "output", OK: true, Found: fmt.Sprintf("%s takes commits, %.1f GiB free", folder, float64(free)/(1<<30))}
+	identity, err := dataset.Identity(folder)
+	if err != nil {
+		return queue.Finding{Check: "output", Found: err.Error(), Advice: "restore the file, or remove it and lose the jobs that belong to the folder"}
+	}
+	found := fmt.Sprintf("%s takes commits, %.1f GiB free", folder, float64(free)/(1<<30))
+	if identity != "" {
+		found += "; it is output " + identity
+	}
+	return queue.Finding{Check: "output", OK: true, Found: found}
 }
 
 func printFindings(w io.Writer, findings []queue.Finding, asJSON bool) error {

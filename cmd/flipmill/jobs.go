@@ -79,9 +79,11 @@ type view struct {
 	Parts     int        `json:"parts"`     // committed
 	Retryable int64      `json:"retryable"` // rejects for which a retry may help, of a job that is done
 	Drives    uint32     `json:"drives"`
-	Heard     *time.Time `json:"heard"`          // when an aggregator last wrote the ledger
-	Silent    *float64   `json:"silent_seconds"` // since then, while the job is under way
-	Trouble   *trouble   `json:"trouble"`        // what went wrong last with a task, while the job is under way
+	Output    string     `json:"output,omitempty"` // identity of the output that has the dataset
+	Holder    string     `json:"holder,omitempty"` // aggregator that serves the job
+	Heard     *time.Time `json:"heard"`            // when an aggregator last wrote the ledger
+	Silent    *float64   `json:"silent_seconds"`   // since then, while the job is under way
+	Trouble   *trouble   `json:"trouble"`          // what went wrong last with a task, while the job is under way
 }
 
 // trouble is what a worker wrote down.
@@ -109,6 +111,7 @@ func newView(s *queue.Standing, now time.Time) *view {
 	if l := s.Ledger; l != nil {
 		v.Reason, v.Parts = l.Reason, len(l.Parts)
 		v.Retryable = l.Retryable
+		v.Output, v.Holder = l.Output, l.Holder
 		v.Received, v.Committed = count(l.Received), count(l.Committed)
 		heard := s.Heard.UTC()
 		v.Heard = &heard
@@ -161,22 +164,34 @@ func (v *view) total() string {
 
 // aggregator says what is heard of the aggregator.
 func (v *view) aggregator() string {
+	none := "no aggregator"
+	if v.Output != "" {
+		none += " of output " + v.Output
+	}
 	switch {
 	case v.Heard == nil:
 		return "no aggregator has taken the job up"
 	case v.Silent == nil:
 		return "wrote the last word at " + v.Heard.Format(time.RFC3339)
-	case *v.Silent > silence.Seconds():
-		return fmt.Sprintf("no aggregator has been heard of for %.0f s", *v.Silent)
+	case v.unserved():
+		return fmt.Sprintf("%s has been heard of for %.0f s", none, *v.Silent)
+	case v.Holder == "":
+		return none + " has the job at the moment"
 	}
-	return fmt.Sprintf("heard of %.0f s ago", *v.Silent)
+	return fmt.Sprintf("%s, heard of %.0f s ago", v.Holder, *v.Silent)
+}
+
+// unserved reports whether no aggregator seems to be there for a job that is
+// under way.
+func (v *view) unserved() bool {
+	return v.Heard == nil || v.Silent != nil && *v.Silent > silence.Seconds()
 }
 
 // line is the view as one line.
 func (v *view) line() string {
 	text := fmt.Sprintf("%s  %s  %s  %s of %s records received, %s committed in %d parts",
 		v.Job, v.State, v.percent(), thousands(v.Received.Records), v.total(), thousands(v.Committed.Records), v.Parts)
-	if v.Heard == nil || v.Silent != nil && *v.Silent > silence.Seconds() {
+	if v.unserved() {
 		text += "; " + v.aggregator()
 	}
 	if v.Reason != "" {

@@ -224,6 +224,8 @@ func TestView(t *testing.T) {
 			"j  open  99.9%  3,000 of 3,000 records received, 0 committed in 0 parts"},
 		"silent": {queue.Standing{Job: job(sealed), Ledger: ledger(wire.Open, 0), Heard: heard}, 75 * time.Second,
 			"j  open  0.0%  0 of 3,000 records received, 0 committed in 0 parts; no aggregator has been heard of for 75 s"},
+		"lost output": {queue.Standing{Job: job(nil), Ledger: &wire.Ledger{State: wire.Open, Output: "5f0c", Holder: "h"}, Heard: heard}, 75 * time.Second,
+			"j  open  -  0 of - records received, 0 committed in 0 parts; no aggregator of output 5f0c has been heard of for 75 s"},
 		"empty": {queue.Standing{Job: job(&wire.Totals{}), Ledger: ledger(wire.Open, 0), Heard: heard}, 0, "j  open  0.0%  0 of 0 records received, 0 committed in 0 parts"},
 		"done":  {queue.Standing{Job: job(&wire.Totals{}), Ledger: ledger(wire.Done, 0), Heard: heard}, time.Hour, "j  done  100.0%  0 of 0 records received, 0 committed in 0 parts"},
 		"failed": {queue.Standing{Job: job(nil), Ledger: &wire.Ledger{State: wire.Failed, Reason: "a bug"}, Heard: heard}, time.Hour,

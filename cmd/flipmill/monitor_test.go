@@ -127,6 +127,7 @@ func TestMetricsOfJob(t *testing.T) {
 		`aggregator_rejects_committed_total{reason="worker_failed"}`:  0,
 		`aggregator_jobs_ended_total{state="done"}`:                   1,
 		"aggregator_held_bytes":                                       0, "aggregator_open_parts": 0, "aggregator_jobs_waiting": 0,
+		"aggregator_jobs_held": 0, "aggregator_takeovers_total": 0,
 	})
 	wantStatus(t, works.endpoint()+"/readyz", http.StatusOK, "ok")
 	wantStatus(t, collects.endpoint()+"/readyz", http.StatusOK, "ok")

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,7 +32,8 @@ type shop struct {
 
 	running sync.WaitGroup
 	mu      sync.Mutex
-	got     []string // the job of each result, in the order in which the aggregator had them
+	got     []string      // the job of each chunk, in the order in which the worker solved them
+	grown   chan struct{} // closed, and replaced, with each chunk
 }
 
 func newShop(t *testing.T) *shop {
@@ -43,7 +46,7 @@ func newShop(t *testing.T) *shop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &shop{t: t}
+	s := &shop{t: t, grown: make(chan struct{})}
 	if s.spec, err = specOf(c); err != nil {
 		t.Fatal(err)
 	}
@@ -68,13 +71,38 @@ func newShop(t *testing.T) *shop {
 	})
 	output := t.TempDir()
 	s.start("aggregator", func() error {
-		return aggregator.Run(s.ctx, s.conn, aggregator.Options{Output: output, Received: func(job string, _ wire.Count) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.got = append(s.got, job)
-		}})
+		return aggregator.Run(s.ctx, s.conn, aggregator.Options{Output: output})
 	})
 	return s
+}
+
+// solved is the worker's log, from which a shop knows what was solved.
+type solved struct {
+	slog.Handler
+	shop *shop
+	job  string
+}
+
+func (solved) Enabled(context.Context, slog.Level) bool { return true }
+
+func (l solved) WithAttrs(attrs []slog.Attr) slog.Handler {
+	for _, a := range attrs {
+		if a.Key == "job" {
+			l.job = a.Value.String()
+		}
+	}
+	return l
+}
+
+func (l solved) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "chunk solved" {
+		l.shop.mu.Lock()
+		defer l.shop.mu.Unlock()
+		l.shop.got = append(l.shop.got, l.job)
+		close(l.shop.grown)
+		l.shop.grown = make(chan struct{})
+	}
+	return nil
 }
 
 // start runs a role until it ends, or the test does.
@@ -111,17 +139,23 @@ func (s *shop) results(job string, since int) (n int) {
 	return n
 }
 
-// before returns how many results came between the n-th and the job's first one.
-func (s *shop) before(job string, since int) (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, of := range s.got[since:] {
-		if of == job {
-			break
+// before returns how many results came between the n-th and the job's first one,
+// which is waited for.
+func (s *shop) before(job string, since int) int {
+	s.t.Helper()
+	for {
+		s.mu.Lock()
+		got, grown := s.got[since:], s.grown
+		s.mu.Unlock()
+		if n := slices.Index(got, job); n >= 0 {
+			return n
 		}
-		n++
+		select {
+		case <-grown:
+		case <-s.ctx.Done():
+			s.t.Fatalf("no result of job %s", job)
+		}
 	}
-	return n
 }
 
 func (s *shop) awaitDone(job string) {
@@ -162,7 +196,7 @@ func TestShares(t *testing.T) {
 		}
 	}
 	s.start("worker", func() error {
-		return worker.Run(s.ctx, s.ctx, s.conn, worker.Options{Slots: 1})
+		return worker.Run(s.ctx, s.ctx, s.conn, worker.Options{Slots: 1, Log: slog.New(solved{Handler: slog.DiscardHandler, shop: s})})
 	})
 	s.awaitDone("same")
 	s.awaitDone("higher")

@@ -16,7 +16,8 @@ func newStatus() *cobra.Command {
 		Short: "Tell how far a job on a NATS server is",
 		Long: `Tells where a job stands: open, paused, cancelling, done, failed or cancelled; how
 many of its records have been received from workers, and how many are committed
-to files. It needs the NATS server only, and says if no aggregator is heard of.
+to files; which output has the dataset, and which aggregator serves the job. It
+needs the NATS server only, and says if no aggregator is heard of.
 
 Progress is unknown until the corpus is read to its end. It never falls, and is
 100% only when the dataset is complete.`,
@@ -54,6 +55,9 @@ func (v *view) text() string {
 		row("retryable", "%s rejects that flipmill retry may make results of", thousands(v.Retryable))
 	}
 	row("drives", "%d", v.Drives)
+	if v.Output != "" {
+		row("output", "%s", v.Output)
+	}
 	row("aggregator", "%s", v.aggregator())
 	if v.Trouble != nil {
 		row("trouble", "%s", v.Trouble.text())

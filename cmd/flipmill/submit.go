@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -81,6 +82,7 @@ type submission struct {
 
 	conn    *queue.Conn
 	meter   meter
+	output  atomic.Pointer[string] // identity of the one that the job belongs to; nil before that is known
 	seen    *monitor
 	outcome *submitted // after a good end
 }
@@ -176,6 +178,7 @@ func (s *submission) follow(ctx context.Context, before uint32, heard chan<- str
 		case heard <- struct{}{}:
 		default: // it will hear of the one before
 		}
+		s.output.Store(&ledger.Output)
 		s.meter.solved.Store(ledger.Committed.Records)
 		switch {
 		case !now.Ended():
@@ -209,7 +212,11 @@ func (s *submission) sayWhoIsMissing(ctx context.Context, heard <-chan struct{})
 		select {
 		case <-heard:
 		case <-timer.C:
-			fmt.Fprintf(s.stderr, "job %s waits for its aggregator: is flipmill aggregator running at %s?\n", s.job, redact(s.c.NATSURL))
+			of := ""
+			if output := s.output.Load(); output != nil && *output != "" {
+				of = " of output " + *output
+			}
+			fmt.Fprintf(s.stderr, "job %s waits for its aggregator: is flipmill aggregator%s running at %s?\n", s.job, of, redact(s.c.NATSURL))
 			select {
 			case <-heard:
 			case <-ctx.Done():

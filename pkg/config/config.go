@@ -69,6 +69,7 @@ type Config struct {
 	MaxAckPending int           // tasks
 	AckWait       time.Duration //
 	Memory        int           // bytes
+	Lease         time.Duration //
 	Wait          bool          //
 	Lane          string        //
 	Timeout       time.Duration // 0: no limit

@@ -122,7 +122,7 @@ func TestEveryKeyFromEverySource(t *testing.T) {
 		"json": "true", "progress": "plain", "http": ":9464", "log-level": "debug", "log-format": "json",
 		"nats-url": "nats://a:1,nats://b:2", "replicas": "3", "task-bytes": "8MiB", "result-bytes": "16MiB",
 		"credentials": "me.creds", "tls-ca": "CA.pem", "tls-cert": "me.crt", "tls-key": "me.key", "insecure": "true",
-		"max-ack-pending": "12", "ack-wait": "5s", "memory": "2MiB", "wait": "true",
+		"max-ack-pending": "12", "ack-wait": "5s", "memory": "2MiB", "lease": "7s", "wait": "true",
 		"lane": "high", "timeout": "1m30s", "frame": "name,end=END", "order": "column-major", "fields": "board=b,id=key", "keep": "level,author",
 	}
 	plain, err := load(t, "run")

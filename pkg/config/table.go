@@ -141,6 +141,8 @@ func brokerKeys(c *Config) []Key {
 
 		{"memory", "", "64MiB", []string{"aggregator"}, "results kept in memory until their part is complete; those beyond are read from the broker a second time",
 			byteCount(&c.Memory, 1<<20, 1<<40)},
+		{"lease", "", "15s", []string{"aggregator"}, "a job goes to another aggregator of the same output when its own was silent for that long",
+			duration(&c.Lease, time.Second, time.Hour)},
 		{"lane", "", "normal", []string{"submit"}, "priority: workers take tasks of a lower lane only when those above are empty",
 			name(&c.Lane, "high", "normal", "low")},
 		{"timeout", "", "0s", []string{"wait"}, "give up after that long; 0s: never",

@@ -28,7 +28,7 @@ func TestFullDisk(t *testing.T) {
 		ok(t, conn.PublishResult(testContext(t), wire.ID{Job: "j", Chunk: chunk}, make([]byte, 100<<10)))
 	}
 	found := map[int64]bool{}
-	for r, err := range conn.Results(testContext(t)) {
+	for r, err := range conn.Results(testContext(t), "j") {
 		ok(t, err)
 		found[r.ID.Chunk] = true
 		if len(found) == results {

@@ -135,7 +135,7 @@ func TestExamineManyJobs(t *testing.T) {
 	}
 	wrong, _ := findings(t, c, limits, nil)
 	wantWrong(t, wrong, map[string]string{"open jobs": "2, of which the oldest parts take 16.0 MiB at most among the results, where at most half of 24.0 MiB"})
-	ok(t, c.PutLedger(testContext(t), "a", &wire.Ledger{State: wire.Done}))
+	ok(t, writeLedger(testContext(t), c, "a", &wire.Ledger{State: wire.Done}))
 	wrong, _ = findings(t, c, limits, nil)
 	wantWrong(t, wrong, nil)
 }
@@ -190,7 +190,7 @@ func TestDriftIsWarnedOf(t *testing.T) {
 		tasksOf(t, c, Lanes()...).Close()
 		short, cancel := context.WithCancel(ctx)
 		cancel()
-		for range c.Results(short) {
+		for range c.Results(short, "j") {
 		}
 		c.Close()
 		for len(messages) > 0 {

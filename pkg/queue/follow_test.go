@@ -43,7 +43,7 @@ func TestLostLogEndsFollowers(t *testing.T) {
 
 			read, ended := make(chan struct{}, 2), make(chan error, 1)
 			go func() {
-				for _, err := range c.Results(ctx) {
+				for _, err := range c.Results(ctx, "j") {
 					if err != nil {
 						ended <- err
 						return
@@ -66,7 +66,7 @@ func TestDeletedLogEndsFollowers(t *testing.T) {
 	ctx := testContext(t)
 	c := setUp(t, Limits{})
 	ok(t, c.PublishResult(ctx, wire.ID{Job: "j", Chunk: 0}, []byte("0")))
-	for _, err := range c.Results(ctx) {
+	for _, err := range c.Results(ctx, "j") {
 		if err != nil {
 			wantError(t, err, ErrNotFound)
 			break
@@ -113,7 +113,7 @@ func TestNoConsumerIsLeft(t *testing.T) {
 		func(ctx context.Context) {
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
-			for _, err := range c.Results(ctx) {
+			for _, err := range c.Results(ctx, "j") {
 				if err != nil {
 					wantError(t, err, context.Canceled)
 				}

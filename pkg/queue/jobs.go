@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strings"
 
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/wire"
@@ -221,29 +220,6 @@ func (c *Conn) DeleteJob(ctx context.Context, id string) error {
 	return nil
 }
 
-// PutLedger replaces the ledger of a job.
-func (c *Conn) PutLedger(ctx context.Context, id string, ledger *wire.Ledger) error {
-	data, err := wire.AppendLedger(nil, ledger)
-	if err == nil {
-		err = puzzle.CheckJob(id)
-	}
-	if err != nil {
-		return fmt.Errorf("write ledger of job %s: %w", id, err)
-	}
-	kv, err := c.jobs(ctx)
-	if err != nil {
-		return err
-	}
-	err = c.do(ctx, func(ctx context.Context) error {
-		_, err := kv.Put(ctx, id+ledgerSuffix, data)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("write ledger of job %s: %w", id, err)
-	}
-	return nil
-}
-
 // Ledger returns the ledger of a job, or ErrNotFound.
 func (c *Conn) Ledger(ctx context.Context, id string) (*wire.Ledger, error) {
 	entry, err := c.entry(ctx, id, ledgerSuffix)
@@ -255,28 +231,6 @@ func (c *Conn) Ledger(ctx context.Context, id string) (*wire.Ledger, error) {
 		return nil, fmt.Errorf("read ledger of job %s: %w", id, err)
 	}
 	return ledger, nil
-}
-
-// WatchJobs returns the records of all jobs, then each new or changed one,
-// without end. It ends with an error, that of ctx included.
-func (c *Conn) WatchJobs(ctx context.Context) iter.Seq2[*wire.Job, error] {
-	return func(yield func(*wire.Job, error) bool) {
-		for m, err := range c.watch(ctx, "*") {
-			if err != nil {
-				yield(nil, fmt.Errorf("watch jobs: %w", err))
-				return
-			}
-			key := strings.TrimPrefix(m.Subject(), keyPrefix)
-			job, err := parseJob(key, m.Data())
-			if err != nil {
-				c.log.Warn("job record put aside", "key", key, "error", err)
-				continue
-			}
-			if !yield(job, nil) {
-				return
-			}
-		}
-	}
 }
 
 // WatchLedger returns the ledger of a job, then each change of it, without end.

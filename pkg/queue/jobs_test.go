@@ -90,40 +90,6 @@ func TestConcurrentChanges(t *testing.T) {
 	}
 }
 
-func TestWatchJobs(t *testing.T) {
-	ctx := testContext(t)
-	c := setUp(t, Limits{})
-	_, err := c.CreateJob(ctx, newJob(t, "old"))
-	ok(t, err)
-	ok(t, c.PutLedger(ctx, "old", &wire.Ledger{State: wire.Open}))
-	ok(t, c.DeleteJob(ctx, "never"))
-	_, err = c.bucket.Put(ctx, "bad", []byte("not a job"))
-	ok(t, err)
-	var got []string
-	for job, err := range c.WatchJobs(ctx) {
-		ok(t, err)
-		got = append(got, job.ID)
-		switch len(got) {
-		case 1:
-			_, err := c.CreateJob(ctx, newJob(t, "new"))
-			ok(t, err)
-			continue
-		case 2:
-			_, err := c.NextEpoch(ctx, "new", nil)
-			ok(t, err)
-			continue
-		}
-		break
-	}
-	if !slices.Equal(got, []string{"old", "new", "new"}) {
-		t.Errorf("watched %v", got)
-	}
-	_, err = c.Job(ctx, "bad")
-	if err == nil {
-		t.Error("a record that is not a job is read")
-	}
-}
-
 // A watcher that is behind when it stops leaves nothing behind.
 func TestWatchManyStopEarly(t *testing.T) {
 	ctx := testContext(t)
@@ -132,13 +98,13 @@ func TestWatchManyStopEarly(t *testing.T) {
 		_, err := c.CreateJob(ctx, newJob(t, "j"+string(rune('a'+i%26))+string(rune('a'+i/26))))
 		ok(t, err)
 	}
-	for _, err := range c.WatchJobs(ctx) {
+	for _, err := range c.WatchStandings(ctx) {
 		ok(t, err)
 		break
 	}
 	inner, cancel := context.WithCancel(ctx)
 	n := 0
-	for _, err := range c.WatchJobs(inner) {
+	for _, err := range c.WatchStandings(inner) {
 		if err != nil {
 			wantError(t, err, context.Canceled)
 			break
@@ -155,17 +121,17 @@ func TestLedger(t *testing.T) {
 	c := setUp(t, Limits{})
 	_, err := c.Ledger(ctx, "j")
 	wantError(t, err, ErrNotFound)
-	if c.PutLedger(ctx, "j.x", &wire.Ledger{State: wire.Open}) == nil {
+	if writeLedger(ctx, c, "j.x", &wire.Ledger{State: wire.Open}) == nil {
 		t.Error("a ledger of no job is written")
 	}
-	ok(t, c.PutLedger(ctx, "j", &wire.Ledger{State: wire.Open}))
+	ok(t, writeLedger(ctx, c, "j", &wire.Ledger{State: wire.Open}))
 	want := &wire.Ledger{State: wire.Done, Parts: []wire.Part{{Number: 0, Digest: [16]byte{1}}}, Received: wire.Count{Chunks: 1, Records: 2}}
 	for l, err := range c.WatchLedger(ctx, "j") {
 		ok(t, err)
 		if l.State == wire.Done {
 			break
 		}
-		ok(t, c.PutLedger(ctx, "j", want))
+		ok(t, writeLedger(ctx, c, "j", want))
 	}
 	got, err := c.Ledger(ctx, "j")
 	ok(t, err)
@@ -179,7 +145,7 @@ func TestDeleteJob(t *testing.T) {
 	c := setUp(t, Limits{})
 	_, err := c.CreateJob(ctx, newJob(t, "j"))
 	ok(t, err)
-	ok(t, c.PutLedger(ctx, "j", &wire.Ledger{State: wire.Open}))
+	ok(t, writeLedger(ctx, c, "j", &wire.Ledger{State: wire.Open}))
 	publish(t, c, Low, 1, 2)
 	publish(t, c, High, 3)
 	for _, job := range []string{"j", "j2"} {

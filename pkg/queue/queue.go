@@ -5,11 +5,12 @@
 // it. A lane is one of its three priorities, each with one consumer that all
 // workers share. FLIPMILL_RESULTS is a log: a result stays until its part is
 // purged. FLIPMILL_JOBS is a bucket with the records of each job: the job itself,
-// its ledger, its control, each with one writer, and the latest trouble. Setup creates all of it.
+// its ledger, its control, each with one writer, and the latest trouble. The
+// aggregator that the ledger names holds the job. Setup creates all of it.
 //
 // A producer creates a job and publishes tasks. A worker takes them with
-// Tasks.Next, publishes results and settles the deliveries. An aggregator follows
-// Results, re-reads what it needs, and purges parts.
+// Tasks.Next, publishes results and settles the deliveries. An aggregator takes
+// jobs, follows their Results, re-reads what it needs, and purges parts.
 //
 // What we rely on, and what keeps a job whole:
 //   - A message may be delivered more than once, in any order, by any consumer,
@@ -19,7 +20,8 @@
 //     first, then DoubleAck. The other way round a crash between the two loses
 //     the chunk.
 //   - An aggregator purges a part only after the file that holds its rows is
-//     durable. Until then the log is what a restart begins with.
+//     durable and it has written the ledger since. Until then the log is what a
+//     restart begins with, and so is the next one that takes the job.
 //   - A delivery is kept alive from arrival until it is settled, so the broker
 //     hands it to someone else only if this process dies or is cut off.
 //   - Publishing waits where a stream is full or the broker is away; it never

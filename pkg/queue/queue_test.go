@@ -147,7 +147,7 @@ func TestWayThrough(t *testing.T) {
 		t.Errorf("%d tasks left", n)
 	}
 
-	for r, err := range c.Results(ctx) {
+	for r, err := range c.Results(ctx, "j") {
 		ok(t, err)
 		result, err := r.Parse()
 		ok(t, err)
@@ -185,7 +185,7 @@ func TestPayloadMustBelongToSubject(t *testing.T) {
 	data, err = wire.AppendResult(nil, &wire.Result{ID: other, Failure: "x"})
 	ok(t, err)
 	ok(t, c.PublishResult(ctx, wire.ID{Job: "j", Chunk: 8, Part: 2}, data))
-	for r, err := range c.Results(ctx) {
+	for r, err := range c.Results(ctx, "j") {
 		ok(t, err)
 		if _, err := r.Parse(); err == nil {
 			t.Error("a result is accepted under another's subject")
@@ -216,7 +216,7 @@ func TestForeignSubjects(t *testing.T) {
 	}
 	id := wire.ID{Job: "j", Part: 1, Chunk: 1}
 	ok(t, c.PublishResult(ctx, id, []byte("x")))
-	for r, err := range c.Results(ctx) {
+	for r, err := range c.Results(ctx, "j") {
 		ok(t, err)
 		if r.ID != id {
 			t.Errorf("got result %+v", r.ID)
@@ -250,10 +250,10 @@ func TestWithoutSetup(t *testing.T) {
 	wantError(t, err, ErrNotFound)
 	_, err = c.Job(ctx, "j")
 	wantError(t, err, ErrNotFound)
-	for _, err := range c.Results(ctx) {
+	for _, err := range c.Results(ctx, "j") {
 		wantError(t, err, ErrNotFound)
 	}
-	for _, err := range c.WatchJobs(ctx) {
+	for _, err := range c.WatchStandings(ctx) {
 		wantError(t, err, ErrNotFound)
 	}
 }
@@ -329,7 +329,7 @@ func TestClosedWhileReading(t *testing.T) {
 	})
 	began := make(chan struct{})
 	running.Go(func() {
-		for _, err := range c.Results(ctx) {
+		for _, err := range c.Results(ctx, "j") {
 			if err != nil {
 				errs <- err
 				return
@@ -348,7 +348,7 @@ func TestClosedWhileReading(t *testing.T) {
 			began <- struct{}{}
 		}
 	})
-	ok(t, admin.PutLedger(ctx, "j", &wire.Ledger{State: wire.Open}))
+	ok(t, writeLedger(ctx, admin, "j", &wire.Ledger{State: wire.Open}))
 	<-began
 	c.Close()
 	for range 3 {

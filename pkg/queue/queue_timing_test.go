@@ -70,7 +70,7 @@ func benchmarkWayThrough(b *testing.B, limits Limits, o ServerOptions) {
 	}()
 	n := 0
 	parts := make(map[int64]int)
-	for r, err := range c.Results(ctx) {
+	for r, err := range c.Results(ctx, "j") {
 		ok(b, err)
 		if parts[r.ID.Part]++; parts[r.ID.Part] == benchPart {
 			ok(b, c.PurgePart(ctx, "j", r.ID.Part))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/wire"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -30,15 +31,19 @@ func (r *Result) Parse() (*wire.Result, error) {
 	return w, nil
 }
 
-// Results follows the log: all results from the oldest that is not purged, in
-// the order they were stored, then each new one, without end. It ends with an
-// error, that of ctx included.
-func (c *Conn) Results(ctx context.Context) iter.Seq2[*Result, error] {
+// Results follows the log: all results of a job from the oldest that is not
+// purged, in the order they were stored, then each new one, without end. It ends
+// with an error, that of ctx included.
+func (c *Conn) Results(ctx context.Context, job string) iter.Seq2[*Result, error] {
 	return func(yield func(*Result, error) bool) {
+		if err := puzzle.CheckJob(job); err != nil {
+			yield(nil, fmt.Errorf("follow results: %w", err))
+			return
+		}
 		c.warnDrift(ctx, resultsStream)
-		for m, err := range c.follow(ctx, resultsStream, jetstream.OrderedConsumerConfig{}) {
+		for m, err := range c.follow(ctx, resultsStream, jetstream.OrderedConsumerConfig{FilterSubjects: []string{resultsOf(job)}}) {
 			if err != nil {
-				yield(nil, fmt.Errorf("follow results: %w", err))
+				yield(nil, fmt.Errorf("follow results of job %s: %w", job, err))
 				return
 			}
 			if r := c.storedResult(m.meta.Sequence.Stream, m.Subject(), m.Data()); r != nil && !yield(r, nil) {

@@ -160,7 +160,7 @@ func prepareJob(t *testing.T, conns map[Role]*Conn) {
 	ok(t, err)
 	epoch, err := conns[Producer].NextEpoch(ctx, "j", nil)
 	ok(t, err)
-	ok(t, conns[Aggregator].PutLedger(ctx, "j", &wire.Ledger{State: wire.Open}))
+	ok(t, writeLedger(ctx, conns[Aggregator], "j", &wire.Ledger{State: wire.Open}))
 	ok(t, conns[Aggregator].PurgeTasks(ctx, "j"))
 	p := conns[Producer].Publisher(Normal, 1<<20)
 	ok(t, p.Publish(ctx, wire.ID{Job: "j", Epoch: epoch}, []byte("task")))
@@ -185,7 +185,7 @@ func lookingDeeds() []deed {
 		{"read a trouble", Roles(), func(ctx context.Context, c *Conn) error { _, err := c.Troubles(ctx, "j"); return err }},
 		{"read all of a job", Roles(), func(ctx context.Context, c *Conn) error { _, err := c.Standing(ctx, "j"); return err }},
 		{"list the jobs", Roles(), func(ctx context.Context, c *Conn) error { _, err := c.Standings(ctx); return err }},
-		{"watch the jobs", Roles(), func(ctx context.Context, c *Conn) error { return first(c.WatchJobs(ctx)) }},
+		{"watch all jobs", Roles(), func(ctx context.Context, c *Conn) error { return first(c.WatchStandings(ctx)) }},
 		{"watch a ledger", Roles(), func(ctx context.Context, c *Conn) error { return first(c.WatchLedger(ctx, "j")) }},
 		{"watch a job", Roles(), func(ctx context.Context, c *Conn) error { return first(c.WatchStanding(ctx, "j")) }},
 		{"list the chunks of a job", Roles(), func(ctx context.Context, c *Conn) error {
@@ -235,7 +235,7 @@ func workingDeeds(t *testing.T) []deed {
 		{"write down a trouble", []Role{Worker}, func(ctx context.Context, c *Conn) error {
 			return c.PutTrouble(ctx, "j", wire.Trouble{Delivered: 1, Message: "no answer"})
 		}},
-		{"follow the results", []Role{Aggregator, Observer}, func(ctx context.Context, c *Conn) error { return first(c.Results(ctx)) }},
+		{"follow the results", []Role{Aggregator, Observer}, func(ctx context.Context, c *Conn) error { return first(c.Results(ctx, "j")) }},
 		{"look for a result that is gone", []Role{Aggregator}, func(ctx context.Context, c *Conn) error {
 			if _, err := c.ReadResult(ctx, 1<<40); !errors.Is(err, ErrNotFound) {
 				return fmt.Errorf("it is there: %w", err)
@@ -255,7 +255,10 @@ func workingDeeds(t *testing.T) []deed {
 			return err
 		}},
 		{"write a ledger", []Role{Aggregator}, func(ctx context.Context, c *Conn) error {
-			return c.PutLedger(ctx, "j", &wire.Ledger{State: wire.Open})
+			return writeLedger(ctx, c, "j", &wire.Ledger{State: wire.Open})
+		}},
+		{"sweep the results", []Role{Aggregator}, func(ctx context.Context, c *Conn) error {
+			return c.SweepResults(ctx, func(string, *Standing) bool { return true })
 		}},
 		{"purge a part", []Role{Aggregator}, func(ctx context.Context, c *Conn) error { return c.PurgePart(ctx, "j", 0) }},
 		{"purge all results of a job", []Role{Aggregator}, func(ctx context.Context, c *Conn) error { return c.PurgeResults(ctx, "j") }},

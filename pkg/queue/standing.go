@@ -31,7 +31,10 @@ type Standing struct {
 	Driven time.Time    // when the job's record was written, by the broker's clock: not long ago while somebody drives it
 	Ledger *wire.Ledger // nil before an aggregator has taken the job up
 	Heard  time.Time    // when the ledger was written, by the broker's clock; zero before
-	Order  wire.Order   // what people want
+
+	Revision uint64 // of the ledger, for PutLedger; 0 before
+
+	Order wire.Order // what people want
 
 	Troubles wire.Troubles // what went wrong lately with tasks
 }
@@ -54,14 +57,14 @@ func (s *Standing) State() string {
 func (s *Standing) Ended() bool { return s.Ledger != nil && s.Ledger.Ended(s.Job) }
 
 // add enters one of the job's records.
-func (s *Standing) add(key string, data []byte, written time.Time) (err error) {
+func (s *Standing) add(key string, data []byte, revision uint64, written time.Time) (err error) {
 	switch id, kind, _ := strings.Cut(key, "."); "." + kind {
 	case ".":
 		s.Job, err = parseJob(id, data)
 		s.Driven = written
 	case ledgerSuffix:
 		s.Ledger, err = wire.ParseLedger(data)
-		s.Heard = written
+		s.Heard, s.Revision = written, revision
 	case controlSuffix:
 		s.Order, err = wire.ParseOrder(data)
 	case troubleSuffix:
@@ -93,7 +96,7 @@ func (c *Conn) Standing(ctx context.Context, id string) (*Standing, error) {
 			continue
 		}
 		if err == nil {
-			err = s.add(entry.Key(), entry.Value(), entry.Created())
+			err = s.add(entry.Key(), entry.Value(), entry.Revision(), entry.Created())
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read job %s: %w", id, err)
@@ -121,7 +124,7 @@ func (c *Conn) Standings(ctx context.Context) ([]*Standing, error) {
 		if jobs[id] == nil {
 			jobs[id] = &Standing{Order: wire.Proceed}
 		}
-		if err := jobs[id].add(key, r.Data(), r.meta.Timestamp); err != nil {
+		if err := jobs[id].add(key, r.Data(), r.meta.Sequence.Stream, r.meta.Timestamp); err != nil {
 			c.log.Warn("record put aside", "error", err)
 		}
 	}
@@ -146,7 +149,7 @@ func (c *Conn) WatchStanding(ctx context.Context, id string) iter.Seq2[*Standing
 			DeliverPolicy:  jetstream.DeliverLastPerSubjectPolicy,
 		}) {
 			if err == nil && m.Headers().Get(operationHeader) == "" {
-				err = now.add(strings.TrimPrefix(m.Subject(), keyPrefix), m.Data(), m.meta.Timestamp)
+				err = now.add(strings.TrimPrefix(m.Subject(), keyPrefix), m.Data(), m.meta.Sequence.Stream, m.meta.Timestamp)
 			}
 			if err != nil {
 				yield(nil, fmt.Errorf("watch job %s: %w", id, err))
@@ -320,32 +323,4 @@ func (c *Conn) purgeJob(ctx context.Context, stream, job, pattern, prefix string
 		return fmt.Errorf("purge job %s: %w", job, err)
 	}
 	return nil
-}
-
-// Ordered is an order to a job.
-type Ordered struct {
-	Job   string
-	Order wire.Order
-}
-
-// WatchOrders returns the orders to all jobs, then each new one, without end. It
-// ends with an error, that of ctx included.
-func (c *Conn) WatchOrders(ctx context.Context) iter.Seq2[Ordered, error] {
-	return func(yield func(Ordered, error) bool) {
-		for m, err := range c.watch(ctx, "*"+controlSuffix) {
-			if err != nil {
-				yield(Ordered{}, fmt.Errorf("watch orders: %w", err))
-				return
-			}
-			key := strings.TrimPrefix(m.Subject(), keyPrefix)
-			order, err := wire.ParseOrder(m.Data())
-			if err != nil {
-				c.log.Warn("record put aside", "key", key, "error", err)
-				continue
-			}
-			if !yield(Ordered{strings.TrimSuffix(key, controlSuffix), order}, nil) {
-				return
-			}
-		}
-	}
 }

@@ -36,7 +36,7 @@ func TestStanding(t *testing.T) {
 	}
 	create(t, c, "j", "i")
 	before := time.Now()
-	ok(t, c.PutLedger(ctx, "j", &wire.Ledger{State: wire.Open, Received: wire.Count{Chunks: 1, Records: 9}}))
+	ok(t, writeLedger(ctx, c, "j", &wire.Ledger{State: wire.Open, Received: wire.Count{Chunks: 1, Records: 9}}))
 	ok(t, c.PutOrder(ctx, "i", wire.Pause))
 	ok(t, c.PutTrouble(ctx, "j", wire.Trouble{Chunk: 3, Delivered: 1, Message: "no"}))
 	trouble := wire.Trouble{Chunk: 7, Delivered: 2, Message: "no answer"}
@@ -86,7 +86,7 @@ func TestOrders(t *testing.T) {
 		wantState(t, c, "j", step.state)
 	}
 	for state, name := range map[wire.State]string{wire.Done: "done", wire.Failed: "failed", wire.Cancelled: "cancelled"} {
-		ok(t, c.PutLedger(ctx, "done", &wire.Ledger{State: state}))
+		ok(t, writeLedger(ctx, c, "done", &wire.Ledger{State: state}))
 		wantState(t, c, "done", name)
 		wantError(t, c.PutOrder(ctx, "done", wire.Cancel), ErrEnded)
 	}
@@ -132,7 +132,7 @@ func TestWatchStanding(t *testing.T) {
 	ctx, cancel := context.WithCancel(testContext(t))
 	defer cancel()
 	c := setUp(t, Limits{})
-	ok(t, c.PutLedger(ctx, "j", &wire.Ledger{State: wire.Open}))
+	ok(t, writeLedger(ctx, c, "j", &wire.Ledger{State: wire.Open}))
 	states := make(chan string, 1)
 	ended := make(chan error, 1)
 	go func() {
@@ -164,26 +164,8 @@ func TestWatchStanding(t *testing.T) {
 	await("paused")
 	ok(t, c.PutOrder(ctx, "j", wire.Cancel))
 	await("cancelling")
-	ok(t, c.PutLedger(ctx, "j", &wire.Ledger{State: wire.Cancelled}))
+	ok(t, writeLedger(ctx, c, "j", &wire.Ledger{State: wire.Cancelled}))
 	await("cancelled")
 	cancel()
 	wantError(t, <-ended, context.Canceled)
-}
-
-func TestWatchOrders(t *testing.T) {
-	ctx := testContext(t)
-	c := setUp(t, Limits{})
-	create(t, c, "i", "j")
-	ok(t, c.PutOrder(ctx, "j", wire.Pause))
-	for o, err := range c.WatchOrders(ctx) {
-		ok(t, err)
-		switch o {
-		case Ordered{"j", wire.Pause}:
-			ok(t, c.PutOrder(ctx, "i", wire.Cancel))
-			continue
-		case Ordered{"i", wire.Cancel}:
-			return
-		}
-		t.Fatalf("order %+v", o)
-	}
 }

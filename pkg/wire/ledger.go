@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Ledger is what the aggregator knows of a job. The aggregator writes it.
+// Ledger is what the aggregator knows of a job. The job's holder writes it.
 type Ledger struct {
 	State     State
 	Reason    string // why the job failed or, while it is open, what it waits for
@@ -19,6 +19,8 @@ type Ledger struct {
 	Committed Count
 	Epoch     uint32 // of a job that has ended: the latest drive that the aggregator knew of
 	Retryable int64  // rejects for which a retry may help, of a job that is done
+	Output    string // identity of the output that has the dataset
+	Holder    string // aggregator that serves the job; empty if none does
 }
 
 // Ended reports whether nothing more will happen to the job that l is of. A job
@@ -33,6 +35,12 @@ func (l *Ledger) Ended(job *Job) bool {
 	}
 	return l.State.Ended()
 }
+
+// The longest names, in bytes, that a ledger takes.
+const (
+	maxOutput = 64
+	maxHolder = 255
+)
 
 // State is where a job stands. The zero State is not valid.
 type State uint8
@@ -126,6 +134,8 @@ func AppendLedger(dst []byte, l *Ledger) ([]byte, error) {
 		Committed:   &pb.Count{Chunks: l.Committed.Chunks, Records: l.Committed.Records},
 		Epoch:       l.Epoch,
 		Retryable:   l.Retryable,
+		Output:      validText(l.Output),
+		Holder:      validText(l.Holder),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode ledger: %w", err)
@@ -171,6 +181,10 @@ func toLedger(l *Ledger, m *pb.Ledger) error {
 	}
 	l.Received = Count{Chunks: m.GetReceived().GetChunks(), Records: m.GetReceived().GetRecords()}
 	l.Committed = Count{Chunks: m.GetCommitted().GetChunks(), Records: m.GetCommitted().GetRecords()}
+	l.Output, l.Holder = m.Output, m.Holder
+	if len(l.Output) > maxOutput || len(l.Holder) > maxHolder {
+		return fmt.Errorf("output and holder of %d and %d bytes, want at most %d and %d", len(l.Output), len(l.Holder), maxOutput, maxHolder)
+	}
 	return errors.Join(l.Received.validate(), l.Committed.validate())
 }
 

@@ -75,6 +75,8 @@ func testLedger() *Ledger {
 		Parts:     []Part{{Number: 0, Digest: [16]byte{1}}, {Number: 1, Digest: [16]byte{2}}, {Number: 4, Digest: [16]byte{3}}},
 		Received:  Count{Chunks: 9, Records: 900},
 		Committed: Count{Chunks: 3, Records: 300},
+		Output:    "5f0c",
+		Holder:    "host-1",
 	}
 }
 

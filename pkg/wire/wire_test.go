@@ -276,6 +276,8 @@ func TestParseLedgerRefuses(t *testing.T) {
 		"more chunks":          func(m *pb.Ledger) { m.Committed.Chunks = m.Committed.Records + 1 },
 		"negative retryable":   func(m *pb.Ledger) { m.Retryable = -1 },
 		"a negative committed": func(m *pb.Ledger) { m.Committed.Chunks = -1 },
+		"a long output":        func(m *pb.Ledger) { m.Output = strings.Repeat("x", maxOutput+1) },
+		"a long holder":        func(m *pb.Ledger) { m.Holder = strings.Repeat("x", maxHolder+1) },
 	})
 }
 

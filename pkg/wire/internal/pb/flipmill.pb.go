@@ -1331,7 +1331,9 @@ func (x *Source) GetSha256() []byte {
 }
 
 // Ledger is what the aggregator knows of a job. Bucket FLIPMILL_JOBS, key
-// <job>.ledger. The aggregator writes it.
+// <job>.ledger. The job's holder writes it, each time only if nobody else has
+// written since. Another aggregator of the same output becomes the holder by
+// writing it, when there is none or he has been silent for too long.
 type Ledger struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	State  State                  `protobuf:"varint,1,opt,name=state,proto3,enum=flipmill.v1.State" json:"state,omitempty"` // not STATE_UNSPECIFIED
@@ -1349,6 +1351,8 @@ type Ledger struct {
 	// that is done.
 	Epoch         uint32 `protobuf:"varint,7,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Retryable     int64  `protobuf:"varint,8,opt,name=retryable,proto3" json:"retryable,omitempty"` // rejects for which a retry may help, of a job that is done
+	Output        string `protobuf:"bytes,9,opt,name=output,proto3" json:"output,omitempty"`        // identity of the output that has the dataset; at most 64 bytes; never changes
+	Holder        string `protobuf:"bytes,10,opt,name=holder,proto3" json:"holder,omitempty"`       // aggregator that serves the job, at most 255 bytes; empty if none does
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1437,6 +1441,20 @@ func (x *Ledger) GetRetryable() int64 {
 		return x.Retryable
 	}
 	return 0
+}
+
+func (x *Ledger) GetOutput() string {
+	if x != nil {
+		return x.Output
+	}
+	return ""
+}
+
+func (x *Ledger) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
 }
 
 // Count is an amount of work.
@@ -1763,7 +1781,7 @@ const file_flipmill_proto_rawDesc = "" +
 	"\x06Source\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\fR\x04name\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\x12\x16\n" +
-	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\xa4\x02\n" +
+	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\xd4\x02\n" +
 	"\x06Ledger\x12(\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x12.flipmill.v1.StateR\x05state\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x1f\n" +
@@ -1773,7 +1791,10 @@ const file_flipmill_proto_rawDesc = "" +
 	"\breceived\x18\x05 \x01(\v2\x12.flipmill.v1.CountR\breceived\x120\n" +
 	"\tcommitted\x18\x06 \x01(\v2\x12.flipmill.v1.CountR\tcommitted\x12\x14\n" +
 	"\x05epoch\x18\a \x01(\rR\x05epoch\x12\x1c\n" +
-	"\tretryable\x18\b \x01(\x03R\tretryable\"9\n" +
+	"\tretryable\x18\b \x01(\x03R\tretryable\x12\x16\n" +
+	"\x06output\x18\t \x01(\tR\x06output\x12\x16\n" +
+	"\x06holder\x18\n" +
+	" \x01(\tR\x06holder\"9\n" +
 	"\x05Count\x12\x16\n" +
 	"\x06chunks\x18\x01 \x01(\x03R\x06chunks\x12\x18\n" +
 	"\arecords\x18\x02 \x01(\x03R\arecords\"3\n" +
