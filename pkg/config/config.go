@@ -52,6 +52,7 @@ type Config struct {
 	Strict      bool          //
 	StopTimeout time.Duration // 0: no limit
 	JSON        bool          //
+	CSV         bool          //
 	Progress    string        //
 	HTTP        string        // empty: nowhere
 	LogLevel    slog.Level    //
