@@ -105,7 +105,7 @@ func (h *held) release(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.Ledger == nil || s.Ledger.Holder != h.ledger.Holder {
+	if s.Ledger == nil || s.Ledger.Holder != h.ledger.Holder || s.Ended() {
 		return nil
 	}
 	h.ledger, h.revision = *s.Ledger, s.Revision
