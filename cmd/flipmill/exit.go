@@ -40,7 +40,7 @@ var exitTable = [...]struct {
 	{exitRejects, "the job finished with rejects, and --strict was given"},
 	{exitJobFailed, "the job failed or was cancelled"},
 	{exitTimeout, "wait: the time is up and the job has not ended"},
-	{exitNotFound, "there is no such job"},
+	{exitNotFound, "there is no such job, or no such row in the dataset"},
 	{exitVerifyFailed, "verify found the dataset wrong"},
 	{exitInterrupted, "interrupted (Ctrl-C)"},
 	{exitTerminated, "terminated (SIGTERM)"},

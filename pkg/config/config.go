@@ -53,6 +53,10 @@ type Config struct {
 	StopTimeout time.Duration // 0: no limit
 	JSON        bool          //
 	CSV         bool          //
+	Index       *int64        // nil: any
+	Moves       *int64        // nil: any
+	Status      string        // empty: any
+	Limit       int           // rows
 	Progress    string        //
 	HTTP        string        // empty: nowhere
 	LogLevel    slog.Level    //

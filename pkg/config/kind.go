@@ -96,6 +96,13 @@ func integer[T int | int64](dst *T, low, high T) Kind {
 	})
 }
 
+// ordinal is a number that may be 0, or absent, which leaves nil.
+func ordinal(dst **int64) Kind {
+	var n int64
+	k := integer(&n, 0, 1<<62)
+	return optional(parsed(dst, k.Type, k.Want, func(text string) (*int64, error) { return &n, k.set(text) }))
+}
+
 // duration is a time with its unit: a bare number would leave the unit to be guessed.
 func duration(dst *time.Duration, low, high time.Duration) Kind {
 	want := fmt.Sprintf("a time with its unit, such as 90s or 5m, from %v to %v", low, high)

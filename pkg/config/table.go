@@ -154,7 +154,7 @@ func brokerKeys(c *Config) []Key {
 
 // reportKeys are the keys that say how to work, and what to tell of it.
 func reportKeys(c *Config) []Key {
-	run := []string{"run"}
+	run, show := []string{"run"}, []string{"show"}
 	return []Key{
 		{"workers", "", "0", []string{"run", "worker"}, "chunks solved at once; 0: one per core",
 			integer(&c.Workers, 0, 1024)},
@@ -165,10 +165,18 @@ func reportKeys(c *Config) []Key {
 		{"strict", "", "false", run, "end with exit code 5 when a record was rejected",
 			boolean(&c.Strict)},
 
-		{"json", "", "false", slices.Concat([]string{"run", "solve", "verify", "stats", "submit", "doctor"}, jobVerbs()), "print the outcome as JSON",
+		{"json", "", "false", slices.Concat([]string{"run", "solve", "verify", "stats", "show", "submit", "doctor"}, jobVerbs()), "print the outcome as JSON",
 			boolean(&c.JSON)},
 		{"csv", "", "false", []string{"stats"}, "print the table of statistics as CSV",
 			boolean(&c.CSV)},
+		{"index", "", "", show, "the row with this puzzle_index",
+			ordinal(&c.Index)},
+		{"moves", "", "", show, "rows whose min_moves is that",
+			ordinal(&c.Moves)},
+		{"status", "", "", show, "rows with this status",
+			optional(name(&c.Status, "solved", "impossible", "unproven"))},
+		{"limit", "", "5", show, "most rows shown",
+			integer(&c.Limit, 1, 1<<30)},
 		{"progress", "", "auto", []string{"run", "submit", "resume", "retry"}, "how progress is shown; auto: a bar on a terminal, plain lines elsewhere",
 			name(&c.Progress, "auto", "bar", "plain", "none")},
 		{"http", "", "", []string{"run", "submit", "worker", "aggregator", "health"}, "address at which /metrics, /livez and /readyz are served, such as :9464; without a host: the loopback; empty: nowhere",

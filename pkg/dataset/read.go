@@ -14,13 +14,16 @@ type table struct {
 	columns map[string][]parquet.Value
 }
 
-// readGroup reads all values of a row group. parquet-go checks the CRC of every
-// page that it reads.
-func readGroup(group parquet.RowGroup) (t table, err error) {
+// readGroup reads the values of a row group, of the named columns or, without
+// names, of all. parquet-go checks the CRC of every page that it reads.
+func readGroup(group parquet.RowGroup, names ...string) (t table, err error) {
 	t = table{rows: int(group.NumRows()), columns: make(map[string][]parquet.Value)}
 	err = guard(func() error {
 		for i, chunk := range group.ColumnChunks() {
 			name := group.Schema().Fields()[i].Name()
+			if len(names) > 0 && !slices.Contains(names, name) {
+				continue
+			}
 			values, err := readColumn(chunk, t.rows)
 			if err != nil {
 				return fmt.Errorf("column %s: %w", name, err)
