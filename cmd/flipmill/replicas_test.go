@@ -23,22 +23,27 @@ import (
 type replicated struct {
 	*secureCluster
 	environments map[string][]string // of the servers, by their names
+	monitors     map[string]string   // addresses that tell their health
 	servers      map[string]*process
 	progress     chan struct{} // a chunk or a part has come through; never full
 }
 
 func newReplicated(t *testing.T) *replicated {
 	t.Helper()
-	r := &replicated{environments: map[string][]string{}, servers: map[string]*process{}, progress: make(chan struct{}, 1<<16)}
+	r := &replicated{
+		environments: map[string][]string{}, monitors: map[string]string{}, servers: map[string]*process{},
+		progress: make(chan struct{}, 1<<16),
+	}
 	r.secureCluster = &secureCluster{cluster: &cluster{t: t, dir: t.TempDir(), heard: func(line string) { tellProgress(line, r.progress) }}}
 	identities := r.identities()
-	clients, routes := freeAddresses(t, 3), freeAddresses(t, 3)
+	clients, routes, monitors := freeAddresses(t, 3), freeAddresses(t, 3), freeAddresses(t, 3)
 	for i := range 3 {
 		name := fmt.Sprint("n", i+1)
 		r.environments[name] = append(slices.Clone(identities),
 			"NATS_NAME="+name, "NATS_LISTEN="+clients[i], "NATS_STORE="+filepath.Join(r.dir, name),
 			"NATS_CLUSTER_LISTEN="+routes[i], "NATS_ROUTES=[nats-route://"+strings.Join(routes, ", nats-route://")+"]",
 		)
+		r.monitors[name] = monitors[i]
 		r.startServer(name)
 	}
 	r.url = "nats://" + strings.Join(clients, ",nats://")
@@ -54,7 +59,9 @@ func (r *replicated) startServer(name string) {
 	r.t.Helper()
 	conf, err := filepath.Abs("../../deployments/nats/cluster.conf")
 	check(r.t, err)
-	r.servers[name] = start(r.t, nil, r.dir, "env", append(slices.Clone(r.environments[name]), "nats-server", "-c", conf)...)
+	_, monitor, err := net.SplitHostPort(r.monitors[name])
+	check(r.t, err)
+	r.servers[name] = start(r.t, nil, r.dir, "env", append(slices.Clone(r.environments[name]), "nats-server", "-c", conf, "-m", monitor)...)
 }
 
 // freeAddresses returns addresses on this host that nobody uses. They are below
