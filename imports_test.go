@@ -31,20 +31,21 @@ func arrows() map[string]arrow {
 		"pkg/daemon":           {},
 		"pkg/solver":           {imports: "pkg/puzzle"},
 		"pkg/tally":            {imports: "pkg/puzzle"},
-		"pkg/corpus":           {imports: "pkg/puzzle github.com/klauspost/compress github.com/ulikunitz/xz github.com/parquet-go/parquet-go", tests: duckdb},
+		"pkg/generate":         {imports: "pkg/puzzle"},
+		"pkg/corpus":           {imports: "pkg/puzzle pkg/generate github.com/klauspost/compress github.com/ulikunitz/xz github.com/parquet-go/parquet-go", tests: duckdb},
 		"pkg/config":           {imports: "pkg/puzzle github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper go.yaml.in/yaml/v3"},
 		"pkg/protocol":         {imports: "pkg/wire", tests: "github.com/cockroachdb/datadriven"},
 		"pkg/wire":             {imports: "pkg/puzzle pkg/tally pkg/wire/internal/pb google.golang.org/protobuf"},
 		"pkg/wire/internal/pb": {imports: "google.golang.org/protobuf"},
-		"pkg/dataset":          {imports: "pkg/puzzle pkg/tally github.com/parquet-go/parquet-go github.com/klauspost/compress golang.org/x/sys", tests: "pkg/solver " + sync + " " + duckdb},
+		"pkg/dataset":          {imports: "pkg/puzzle pkg/generate pkg/tally github.com/parquet-go/parquet-go github.com/klauspost/compress golang.org/x/sys", tests: "pkg/solver " + sync + " " + duckdb},
 		"pkg/queue":            {imports: "pkg/puzzle pkg/wire github.com/nats-io " + sync},
 
 		"producer":   {imports: "pkg/puzzle pkg/corpus pkg/wire pkg/protocol pkg/dataset pkg/queue " + sync + " " + prometheus},
-		"worker":     {imports: "pkg/puzzle pkg/solver pkg/tally pkg/wire pkg/protocol pkg/dataset pkg/queue " + sync + " " + prometheus},
+		"worker":     {imports: "pkg/puzzle pkg/generate pkg/solver pkg/tally pkg/wire pkg/protocol pkg/dataset pkg/queue " + sync + " " + prometheus},
 		"aggregator": {imports: "pkg/puzzle pkg/tally pkg/wire pkg/protocol pkg/dataset pkg/queue " + sync + " " + prometheus},
 
 		"cmd/flipmill": {
-			imports: "producer worker aggregator pkg/protocol pkg/puzzle pkg/solver pkg/tally pkg/corpus pkg/config pkg/daemon pkg/wire pkg/dataset pkg/queue " +
+			imports: "producer worker aggregator pkg/protocol pkg/puzzle pkg/solver pkg/tally pkg/generate pkg/corpus pkg/config pkg/daemon pkg/wire pkg/dataset pkg/queue " +
 				sync + " " + prometheus + " github.com/spf13/cobra github.com/schollz/progressbar/v3 golang.org/x/term",
 			tests: "github.com/rogpeppe/go-internal github.com/nats-io github.com/prometheus/common " + duckdb, // the real broker, as a process
 		},
@@ -77,7 +78,7 @@ type ban struct {
 }
 
 func bans() []ban {
-	const pure = "pkg/puzzle pkg/solver pkg/tally pkg/wire pkg/protocol"
+	const pure = "pkg/puzzle pkg/generate pkg/solver pkg/tally pkg/wire pkg/protocol"
 	return []ban{
 		{path: "github.com/parquet-go/parquet-go", but: "pkg/dataset pkg/corpus", why: "one package knows our files, another reads those of other people"},
 		{path: "github.com/nats-io", but: "pkg/queue", why: "one package knows the broker"},

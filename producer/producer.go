@@ -248,6 +248,9 @@ func (p *producer) publishAll(ctx context.Context, c *corpus.Corpus) error {
 
 // split hands the corpus over chunk by chunk.
 func (p *producer) split(ctx context.Context, c *corpus.Corpus) error {
+	if p.opts.Spec.Generate.Kind != "" {
+		return p.ranges(ctx, c)
+	}
 	s := newSplitter(p.opts.Spec)
 	var rec corpus.Record
 	for {
@@ -269,6 +272,22 @@ func (p *producer) split(ctx context.Context, c *corpus.Corpus) error {
 			s.add(&rec)
 		}
 		s.more(c, &rec)
+	}
+}
+
+// ranges hands a generated corpus over: which boards, not the boards.
+func (p *producer) ranges(ctx context.Context, c *corpus.Corpus) error {
+	most := rangeRecords(p.opts.Spec)
+	for first := int64(0); ; {
+		n := c.Take(most)
+		if n == 0 {
+			return p.window.End()
+		}
+		chunk := &puzzle.Chunk{First: first, Generated: n, Spans: []puzzle.Span{{Records: n}}}
+		if err := p.handOver(ctx, chunk); err != nil {
+			return err
+		}
+		first += int64(n)
 	}
 }
 
@@ -377,7 +396,7 @@ func (p *producer) totals(c *corpus.Corpus) (*wire.Totals, error) {
 		}
 		t.Sources = append(t.Sources, source)
 	}
-	if _, err := hex.Decode(t.CorpusSHA256[:], []byte(corpus.Sum(c.Sources()))); err != nil {
+	if _, err := hex.Decode(t.CorpusSHA256[:], []byte(c.Sum())); err != nil {
 		return nil, fmt.Errorf("checksum of the corpus: %w", err)
 	}
 	return t, nil

@@ -44,6 +44,13 @@ type splitter struct {
 
 func newSplitter(spec puzzle.Spec) *splitter { return &splitter{spec: spec} }
 
+// rangeRecords returns how many boards of a generated corpus are a chunk. Their task
+// is small, but the worker that makes them needs memory as for others.
+func rangeRecords(spec puzzle.Spec) int {
+	cells := spec.Size.Cells()
+	return min(maxChunkRecords, maxChunkBytes/(2*spec.Size.Lines()), maxChunkBytes/dataset.EstimateRow(spec, cells))
+}
+
 // cost estimates the bytes that a record adds to its task and to its result.
 func (s *splitter) cost(rec *corpus.Record) (task, result int) {
 	task = recordBytes

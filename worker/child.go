@@ -101,14 +101,18 @@ func (w *worker) isolate(ctx context.Context, j *job, task *wire.Task) (*wire.Re
 	if _, ok := errors.AsType[*poison](err); !ok {
 		return result, err
 	}
-	found, err := culprits(&task.Chunk, func(c *puzzle.Chunk) error {
+	chunk, err := withBoards(j, &task.Chunk, new(puzzle.Run))
+	if err != nil {
+		return failed(task.ID, err), nil
+	}
+	found, err := culprits(chunk, func(c *puzzle.Chunk) error {
 		_, err := w.child(ctx, j, &wire.Task{ID: task.ID, Chunk: *c})
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	rest := &wire.Task{ID: task.ID, Chunk: *reject(&task.Chunk, found)}
+	rest := &wire.Task{ID: task.ID, Chunk: *reject(chunk, found)}
 	if result, err = w.child(ctx, j, rest); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/flipmill/flipmill/pkg/dataset"
+	"github.com/flipmill/flipmill/pkg/generate"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/tally"
 	"github.com/flipmill/flipmill/pkg/wire"
@@ -20,6 +21,7 @@ type slot struct {
 	encoders map[*job]*dataset.Encoder
 	answers  []puzzle.Answers // one for each run of the chunk
 	pressed  puzzle.Run       // scratch of the check
+	made     puzzle.Run       // the boards of a generated chunk
 	message  []byte
 	trap     func(*puzzle.Chunk)   // called before a chunk is solved; nil but in tests
 	spoil    func(*puzzle.Answers) // called before answers are checked, for what a faulty solver says; nil but in tests
@@ -46,8 +48,11 @@ func (s *slot) encoder(j *job) (*dataset.Encoder, error) {
 // the solver panic becomes a reject.
 func (s *slot) answer(j *job, task *wire.Task) *wire.Result {
 	result := &wire.Result{ID: task.ID, Digest: task.Chunk.Digest()}
-	chunk := &task.Chunk
-	err := s.solve(j, chunk)
+	chunk, err := withBoards(j, &task.Chunk, &s.made)
+	if err != nil {
+		return failed(task.ID, err)
+	}
+	err = s.solve(j, chunk)
 	if p, ok := errors.AsType[*poison](err); ok {
 		s.log.Error("solver panicked", "job", j.id, "chunk", task.ID.Chunk, "panic", p.detail, "stack", p.trace)
 		chunk, err = s.solveRest(j, chunk)
@@ -80,10 +85,31 @@ func (s *slot) solveRest(j *job, chunk *puzzle.Chunk) (*puzzle.Chunk, error) {
 // becomes a reject with the detail.
 func (s *slot) giveUp(j *job, task *wire.Task, detail string) *wire.Result {
 	result := &wire.Result{ID: task.ID, Digest: task.Chunk.Digest()}
-	if err := s.encode(j, rejectAll(&task.Chunk, detail), result); err != nil {
+	chunk, err := withBoards(j, &task.Chunk, &s.made)
+	if err == nil {
+		err = s.encode(j, rejectAll(chunk, detail), result)
+	}
+	if err != nil {
 		return failed(task.ID, err)
 	}
 	return result
+}
+
+// withBoards returns the chunk itself or, where its boards are generated, one that
+// has them in run.
+func withBoards(j *job, chunk *puzzle.Chunk, run *puzzle.Run) (*puzzle.Chunk, error) {
+	if chunk.Generated == 0 {
+		return chunk, nil
+	}
+	g, err := generate.New(j.spec)
+	if err != nil {
+		return nil, fmt.Errorf("generate boards: %w", err)
+	}
+	if chunk.First > g.Count()-int64(chunk.Generated) {
+		return nil, fmt.Errorf("generate %d boards from %d on: there are %d", chunk.Generated, chunk.First, g.Count())
+	}
+	g.Fill(run, chunk.First, chunk.Generated)
+	return &puzzle.Chunk{First: chunk.First, Spans: chunk.Spans, Runs: []puzzle.Run{*run}}, nil
 }
 
 // failed is the result that stops a job.

@@ -158,7 +158,7 @@ func (v *jobVerb) redrive(ctx context.Context, verb string, job *wire.Job) error
 	if err := reach(job, &c); err != nil {
 		return err
 	}
-	puzzles, err := corpus.Open(job.Origin.Paths, corpusOptions(job.Spec), nil)
+	puzzles, err := openCorpus(job.Spec, job.Origin.Paths, nil)
 	if err != nil {
 		return elsewhere(job, err)
 	}
@@ -178,6 +178,9 @@ func reach(job *wire.Job, c *config.Config) error {
 		return fmt.Errorf("the origin of job %s names the lane %q", job.ID, o.Lane)
 	case slices.Contains(o.Paths, corpus.Stdin):
 		return elsewhere(job, errors.New("it came by standard input, which is to come again"))
+	}
+	if job.Spec.Generate.Kind != "" {
+		return nil // it is the same everywhere
 	}
 	if err := c.Anchor(); err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"github.com/flipmill/flipmill/pkg/corpus"
 	"github.com/flipmill/flipmill/pkg/daemon"
 	"github.com/flipmill/flipmill/pkg/dataset"
+	"github.com/flipmill/flipmill/pkg/generate"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 )
 
@@ -28,16 +28,20 @@ func newRun() *cobra.Command {
 process, solves every board of the corpus, and leaves a dataset in
 OUTPUT/job=JOB. A CORPUS is a file, plain or compressed with gzip, zstd, bzip2
 or xz, a folder of such files, a pattern in quotes, or - for standard input.
-Records that cannot be read go to the rejects table.
+Records that cannot be read go to the rejects table. With --generate there is no
+CORPUS: the workers make the boards, as flipmill generate would.
 
 An interrupted run keeps what it has committed: the same command finishes it.`,
 		Example: `  flipmill run examples/boards-5x5.txt --size 5x5
   flipmill run examples/fridge.txt --preset fridge -o datasets --job fridges
-  zstdcat huge.txt.zst | flipmill run - --size 8x8 --rule king --json`,
-		Args: wantArgs(1, math.MaxInt, "at least one CORPUS file, or - for standard input"),
+  zstdcat huge.txt.zst | flipmill run - --size 8x8 --rule king --json
+  flipmill run --generate solvable,count=1000000,seed=7 --size 8x8`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := load(cmd)
 			if err != nil {
+				return err
+			}
+			if err := wantCorpus(cmd, c, args); err != nil {
 				return err
 			}
 			r := &runner{c: c, paths: args, stdin: cmd.InOrStdin(), stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
@@ -101,6 +105,12 @@ func specOf(c *config.Config) (puzzle.Spec, error) {
 	spec := c.Spec
 	spec.Columns = selectColumns(spec.Columns)
 	spec.Keep = slices.DeleteFunc(slices.Clone(spec.Keep), func(name string) bool { return name == spec.Fields.Named().ID }) // it is the column id
+	if spec.Generate.Kind != "" {
+		var err error
+		if spec, err = generatedSpec(c, spec); err != nil {
+			return spec, withCode(exitConfig, err)
+		}
+	}
 	return spec, withCode(exitConfig, dataset.CheckSpec(spec))
 }
 
@@ -108,6 +118,9 @@ func specOf(c *config.Config) (puzzle.Spec, error) {
 func jobOf(c *config.Config, paths []string) string {
 	if c.Job != "" {
 		return c.Job
+	}
+	if c.Spec.Generate.Kind != "" {
+		paths = []string{c.Spec.Generate.String() + " " + c.Spec.Size.String()}
 	}
 	return jobName(paths)
 }
@@ -139,11 +152,11 @@ func (r *runner) finished() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	sources, err := corpus.Fingerprint(r.paths, r.stdin)
+	got, err := fingerprint(r.spec, r.paths, r.stdin)
 	if err != nil {
 		return false, err
 	}
-	if got := corpus.Sum(sources); got != manifest.Input.CorpusSHA256 {
+	if got != manifest.Input.CorpusSHA256 {
 		return false, fmt.Errorf("%s holds the dataset of another corpus (sha256 %.12s, now %.12s); name another --job or remove it", r.dir.Path(), manifest.Input.CorpusSHA256, got)
 	}
 	missing := manifest.Missing(r.dir.Path())
@@ -160,7 +173,7 @@ func (r *runner) finished() (bool, error) {
 
 // solve runs the pipeline until the dataset is complete.
 func (r *runner) solve(ctx context.Context) error {
-	puzzles, err := corpus.Open(r.paths, corpusOptions(r.spec), r.stdin)
+	puzzles, err := openCorpus(r.spec, r.paths, r.stdin)
 	if err != nil {
 		return err
 	}
@@ -187,6 +200,31 @@ func (r *runner) solve(ctx context.Context) error {
 		return withCode(code(signal.ExitCode()), fmt.Errorf("%w: committed parts are kept in %s; the same command finishes the rest", signal, r.dir.Path()))
 	}
 	return err
+}
+
+// openCorpus opens the corpus of a spec.
+func openCorpus(spec puzzle.Spec, paths []string, stdin io.Reader) (*corpus.Corpus, error) {
+	if spec.Generate.Kind == "" {
+		return corpus.Open(paths, corpusOptions(spec), stdin)
+	}
+	g, err := generate.New(spec)
+	if err != nil {
+		return nil, err
+	}
+	return corpus.Generated(g), nil
+}
+
+// fingerprint returns what Corpus.Sum would say at the end.
+func fingerprint(spec puzzle.Spec, paths []string, stdin io.Reader) (string, error) {
+	if spec.Generate.Kind != "" {
+		puzzles, err := openCorpus(spec, nil, nil)
+		if err != nil {
+			return "", err
+		}
+		return puzzles.Sum(), nil
+	}
+	sources, err := corpus.Fingerprint(paths, stdin)
+	return corpus.Sum(sources), err
 }
 
 // corpusOptions says how the corpus is written.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"sync/atomic"
 	"time"
 
@@ -35,13 +34,19 @@ when the corpus is handed over; with --wait, when the dataset is complete.
 Whatever was interrupted or lost, the same command again finishes the job: parts
 that are committed are compared with the corpus, and of the others only those
 chunks are handed over that the server lacks. flipmill resume does the same, and
-knows the command.`,
+knows the command.
+
+With --generate there is no CORPUS: the workers make the boards, and only their
+numbers are handed over.`,
 		Example: `  flipmill submit boards.txt --size 5x5 --nats-url nats://broker:4222 --wait
-  zstdcat huge.txt.zst | flipmill submit - --size 8x8 --job huge`,
-		Args: wantArgs(1, math.MaxInt, "at least one CORPUS file, or - for standard input"),
+  zstdcat huge.txt.zst | flipmill submit - --size 8x8 --job huge
+  flipmill submit --generate all --size 5x5 --wait`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := load(cmd)
 			if err != nil {
+				return err
+			}
+			if err := wantCorpus(cmd, c, args); err != nil {
 				return err
 			}
 			spec, err := specOf(c)
@@ -55,7 +60,7 @@ knows the command.`,
 			if s.origin, err = originOf(c, s.job, args); err != nil {
 				return err
 			}
-			if s.puzzles, err = corpus.Open(args, corpusOptions(spec), cmd.InOrStdin()); err != nil {
+			if s.puzzles, err = openCorpus(spec, args, cmd.InOrStdin()); err != nil {
 				return err
 			}
 			defer s.puzzles.Close()

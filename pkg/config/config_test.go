@@ -124,6 +124,7 @@ func TestEveryKeyFromEverySource(t *testing.T) {
 		"credentials": "me.creds", "tls-ca": "CA.pem", "tls-cert": "me.crt", "tls-key": "me.key", "insecure": "true",
 		"max-ack-pending": "12", "ack-wait": "5s", "memory": "2MiB", "lease": "7s", "wait": "true",
 		"lane": "high", "timeout": "1m30s", "frame": "name,end=END", "order": "column-major", "fields": "board=b,id=key", "keep": "level,author",
+		"generate": "solvable,count=9,seed=7",
 	}
 	plain, err := load(t, "run")
 	if err != nil {

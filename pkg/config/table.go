@@ -62,24 +62,27 @@ func table(c *Config) []Key { return slices.Concat(jobKeys(c), brokerKeys(c), re
 func jobKeys(c *Config) []Key {
 	jobs := []string{"run", "submit"}
 	puzzles := []string{"run", "solve", "submit"}
+	boards := []string{"run", "solve", "submit", "generate"}
 	return []Key{
 		{"output", "o", "out", []string{"run", "aggregator", "doctor"}, "folder in which datasets are made",
 			matching(&c.Output, "dir", "a folder", `.`)},
 		{"job", "", "", jobs, "the dataset's name: it is the folder job=NAME below the output; empty lets the verb choose",
 			optional(parsed(&c.Job, "name", "a lower-case letter, then at most 62 lower-case letters, digits or '-'", func(id string) (string, error) { return id, puzzle.CheckJob(id) }))},
 
-		{"preset", "", "", puzzles, "a known problem: stands for its rule, target, symbols, format and size",
+		{"preset", "", "", boards, "a known problem: stands for its rule, target, symbols, format and size",
 			optional(name(&c.Preset, presets()...))},
-		{"rule", "", "plus", puzzles, "which cells a press toggles: plus, fridge, king, x or stencil:abc/def/ghi; all but fridge also end in -torus",
+		{"rule", "", "plus", boards, "which cells a press toggles: plus, fridge, king, x or stencil:abc/def/ghi; all but fridge also end in -torus",
 			parsed(&c.Spec.Rule, "rule", "plus, fridge, king, x or stencil:abc/def/ghi, all but fridge optionally with -torus", puzzle.ParseRule)},
-		{"target", "", "zero", puzzles, "the board to reach; either: whichever needs fewer presses",
+		{"target", "", "zero", boards, "the board to reach; either: whichever needs fewer presses",
 			choice(&c.Spec.Target, []string{"zero", "one", "either"}, puzzle.ParseTarget)},
 		{"search-limit", "", "1048576", puzzles, "most candidates tried for one board; beyond it the answer is unproven",
 			integer(&c.Spec.SearchLimit, 1, 1<<40)},
 
+		{"generate", "", "", jobs, "boards to be made instead of a corpus: all, random, solvable, presses=K or distinct, then count=N, first=N, seed=N",
+			optional(parsed(&c.Spec.Generate, "spec", "all, random, solvable, presses=K or distinct, then count=N, first=N and seed=N as needed", puzzle.ParseGenerate))},
 		{"format", "", "auto", puzzles, "how the input is written; auto: as the names of its files or their beginning say",
 			name(&c.Spec.Format, "auto", "lines", "blocks", "grid", "csv", "tsv", "jsonl", "json", "npy", "parquet")},
-		{"size", "", "", puzzles, "size of every board, where the input does not show it",
+		{"size", "", "", boards, "size of every board, where the input does not show it",
 			optional(parsed(&c.Spec.Size, "size", "ROWSxCOLS, such as 5x6", puzzle.ParseSize))},
 		{"symbols", "", "1=1,0=0", puzzles, "the input's characters for 1 and 0",
 			parsed(&c.Spec.Symbols, "pairs", "two pairs, such as b=1,w=0", puzzle.ParseSymbols)},

@@ -22,6 +22,8 @@
 // bytes arrive; memory is bounded whatever the input; a board needs no
 // allocation.
 //
+// The boards of a corpus may also be generated instead of read: see Generated.
+//
 // A Corpus belongs to one goroutine, except that Progress may be called from any.
 package corpus
 
@@ -172,6 +174,8 @@ type Corpus struct {
 	line   int64    // of the last record of src
 	done   []Source
 
+	made *made // nil unless it is generated
+
 	first    Record // read by Open, given out by the first Next
 	firstErr error
 	ahead    bool // first is still to be given out
@@ -231,6 +235,9 @@ func (o Options) validate() error {
 // Format returns the format of the files read so far. It is Options.Format where
 // none of them has a record; several formats have a plus sign between them.
 func (c *Corpus) Format() string {
+	if c.made != nil {
+		return formatGenerated
+	}
 	if len(c.found) == 0 {
 		return c.opts.Format
 	}
@@ -240,6 +247,9 @@ func (c *Corpus) Format() string {
 // Next reads the next record. It returns io.EOF after the last one; after any
 // other error, which names file and line, the corpus cannot be read further.
 func (c *Corpus) Next(rec *Record) error {
+	if c.made != nil {
+		return c.made.next(rec)
+	}
 	if c.ahead {
 		c.ahead = false
 		*rec, c.first = c.first, *rec
@@ -379,8 +389,14 @@ func (c *Corpus) Close() error {
 }
 
 // Progress returns how many bytes of the files were read so far and how many
-// there are, both as stored; total is 0 where it is unknown, as for a pipe.
-func (c *Corpus) Progress() (read, total int64) { return c.read.Load(), c.total }
+// there are, both as stored; total is 0 where it is unknown, as for a pipe. Of a
+// generated corpus it counts boards.
+func (c *Corpus) Progress() (read, total int64) {
+	if c.made != nil {
+		return c.made.taken.Load(), c.made.generator.Count()
+	}
+	return c.read.Load(), c.total
+}
 
 // Sources returns what was read: after io.EOF, every source in order.
 func (c *Corpus) Sources() []Source { return c.done }

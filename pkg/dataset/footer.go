@@ -52,6 +52,7 @@ type Options struct {
 	ColumnMajor bool     `json:"column_major,omitempty"` //
 	Fields      string   `json:"fields,omitempty"`       // such as board=grid,id=key
 	Keep        []string `json:"keep,omitempty"`
+	Generate    string   `json:"generate,omitempty"` // such as solvable,count=1000,seed=7
 }
 
 // optionsOf returns the file form of a spec.
@@ -61,6 +62,7 @@ func optionsOf(s puzzle.Spec) Options {
 		Columns: append([]string{}, s.Columns...), Cells: s.Cells, Compression: s.Compression, PartChunks: s.PartChunks,
 		Format: s.Format, MaxLine: s.MaxLine, Frame: s.Frame.String(), ColumnMajor: s.ColumnMajor, Fields: s.Fields.String(), Keep: s.Keep,
 	}
+	o.Generate = s.Generate.String()
 	if s.Size != (puzzle.Size{}) {
 		o.Size = s.Size.String()
 	}
@@ -89,6 +91,11 @@ func (o Options) ParseSpec() (s puzzle.Spec, err error) {
 	}
 	if o.Symbols != "" {
 		if s.Symbols, err = puzzle.ParseSymbols(o.Symbols); err != nil {
+			return s, err
+		}
+	}
+	if o.Generate != "" {
+		if s.Generate, err = puzzle.ParseGenerate(o.Generate); err != nil {
 			return s, err
 		}
 	}
@@ -126,6 +133,7 @@ func (o Options) difference(want Options) string {
 		{"frame", o.Frame, want.Frame},
 		{"column-major", o.ColumnMajor, want.ColumnMajor},
 		{"fields", o.Fields, want.Fields},
+		{"generate", o.Generate, want.Generate},
 		{"keep", fmt.Sprint(o.Keep), fmt.Sprint(want.Keep)},
 	} {
 		if d.got != d.want {

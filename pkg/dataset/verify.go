@@ -3,6 +3,7 @@ package dataset
 import (
 	"bytes"
 	"cmp"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/flipmill/flipmill/pkg/generate"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/tally"
 )
@@ -73,6 +75,9 @@ func Verify(path string) (*Report, error) {
 	if err == nil {
 		v.layouts, err = newLayouts(v.spec)
 	}
+	if err == nil && v.spec.Generate.Kind != "" {
+		v.generator, err = generate.New(v.spec)
+	}
 	if err != nil {
 		v.problem(manifestName, "%v", err)
 		return v.report, nil
@@ -107,6 +112,8 @@ type verifier struct {
 	layouts  map[string]*layout
 	total    tally.Tally // counted from the rows, or without them from the parts
 	complete bool        // all rows were read
+
+	generator *generate.Generator // of the boards; nil where they were read
 }
 
 func (v *verifier) problem(file, format string, args ...any) {
@@ -214,6 +221,7 @@ func (v *verifier) checkManifest() {
 	if chunks != m.Input.Chunks || records != m.Input.Records {
 		v.problem(manifestName, "its parts have %d records in %d chunks, the input %d in %d", records, chunks, m.Input.Records, m.Input.Chunks)
 	}
+	v.checkGenerated()
 	if m.Stats.Name != statsName {
 		v.problem(manifestName, "the statistics are in %s, want %s", m.Stats.Name, statsName)
 	}
@@ -221,6 +229,21 @@ func (v *verifier) checkManifest() {
 		v.checked("manifest: parts follow each other")
 	} else {
 		v.checked("manifest: parts follow each other, records = results + rejects")
+	}
+}
+
+// checkGenerated checks that the input is what the spec's generator makes.
+func (v *verifier) checkGenerated() {
+	if v.generator == nil {
+		return
+	}
+	sum := v.generator.Sum()
+	in := Input{
+		Records: v.generator.Count(), Chunks: v.manifest.Input.Chunks, Sources: []Source{},
+		CorpusSHA256: hex.EncodeToString(sum[:]),
+	}
+	if diff := firstDifference(v.manifest.Input, in); diff != "" {
+		v.problem(manifestName, "its input is not what %s makes: %s", v.spec.Generate, diff)
 	}
 }
 

@@ -19,14 +19,19 @@ type rowCheck struct{ what, missing string }
 
 func rowChecks(spec puzzle.Spec) []rowCheck {
 	var checks []rowCheck
-	for _, c := range []struct {
+	type need struct {
 		what  string
 		needs []string
-	}{
+	}
+	all := []need{
 		{"boards: as many cells as the size says", []string{colRows, colCols, colBoard}},
 		{"solutions: pressed on their boards, they reach what their rows say", []string{colRows, colCols, colBoard, colStatus, colSolution, colReached}},
 		{"min_moves: the presses of the solution", []string{colRows, colCols, colStatus, colMinMoves, colSolution}},
-	} {
+	}
+	if spec.Generate.Kind != "" {
+		all = append(all, need{"boards: made again, they are the same", []string{colRows, colCols, colBoard}})
+	}
+	for _, c := range all {
 		check := rowCheck{what: c.what}
 		for _, name := range c.needs {
 			if check.missing == "" && !slices.Contains(spec.Columns, name) {
@@ -64,6 +69,7 @@ type partRows struct {
 	message string
 
 	boards, presses puzzle.Run
+	made            puzzle.Run
 	answers         puzzle.Answers
 }
 
@@ -280,6 +286,9 @@ func (r *partRows) batch(c *answerColumns, from, to int, size puzzle.Size, nulli
 	if !sound {
 		return
 	}
+	if c.board != nil && r.v.generator != nil {
+		r.checkMade(c, from)
+	}
 	if c.solution != nil && c.moves != nil {
 		r.checkMoves(c, from)
 	}
@@ -390,6 +399,30 @@ func parseBits(run *puzzle.Run, i int, packed []byte) bool {
 		}
 	}
 	return true
+}
+
+// checkMade makes the batch's boards again and compares.
+func (r *partRows) checkMade(c *answerColumns, from int) {
+	g, n := r.v.generator, r.boards.Count
+	for i, next := 0, 0; i < n; i = next {
+		first := c.index[from+i].Int64()
+		for next = i + 1; next < n && c.index[from+next].Int64() == first+int64(next-i); next++ {
+		}
+		count := next - i
+		fits := r.boards.Size == g.Size() && first+int64(count) <= g.Count()
+		if fits {
+			g.Fill(&r.made, first, count)
+		}
+		for k := range count {
+			same := fits
+			for l := 0; same && l < r.boards.Lines(); l++ {
+				same = r.made.Masks[l*count+k] == r.boards.Masks[l*n+i+k]
+			}
+			if !same {
+				r.bad(first+int64(k), "have another board than is generated")
+			}
+		}
+	}
 }
 
 func (r *partRows) checkMoves(c *answerColumns, from int) {

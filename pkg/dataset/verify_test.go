@@ -2,6 +2,7 @@ package dataset_test
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/flipmill/flipmill/pkg/dataset"
+	"github.com/flipmill/flipmill/pkg/generate"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 )
 
@@ -150,6 +152,61 @@ var damages = []struct {
 	{"write into _SUCCESS", func(t *testing.T, path string) {
 		change(t, path, "_SUCCESS", func([]byte) []byte { return []byte("x") })
 	}, []string{"_SUCCESS: altered: 1 bytes, want 0"}},
+}
+
+// A dataset of generated boards is compared with them: another board is found even
+// where its answer is right, and so is another corpus.
+func TestVerifyGenerated(t *testing.T) {
+	spec := testSpec(t, "plus", puzzle.Zero)
+	spec.Generate, spec.Size = puzzle.Generate{Kind: puzzle.GenerateRandom, Count: 90, Seed: 4}, puzzle.Size{Rows: 5, Cols: 5}
+	g, err := generate.New(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := corpus{spec: spec}
+	for first := int64(0); first < 90; first += 30 {
+		var run puzzle.Run
+		g.Fill(&run, first, 30)
+		answers := puzzle.Answers{}
+		answers.Reset(spec.Size, 30)
+		clear(answers.Solutions.Masks)
+		clear(answers.MinMoves)
+		clear(answers.OptimalCount)
+		clear(answers.Reached)
+		for i := range answers.Status {
+			answers.Status[i] = puzzle.Impossible
+		}
+		chunk := puzzle.Chunk{First: first, Spans: []puzzle.Span{{Records: 30}}, Runs: []puzzle.Run{run}}
+		c.chunks = append(c.chunks, answered{chunk, []puzzle.Answers{answers}})
+	}
+	sum := g.Sum()
+	write := func(change func(in *dataset.Input)) string {
+		d, err := dataset.Open(t.TempDir(), "demo", spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.commit(t, d, 0)
+		c.commit(t, d, 1)
+		in := dataset.Input{Records: 90, Chunks: 3, CorpusSHA256: hex.EncodeToString(sum[:])}
+		change(&in)
+		if _, err := d.Finish(in); err != nil {
+			t.Fatal(err)
+		}
+		return d.Path()
+	}
+	if got := problems(t, write(func(*dataset.Input) {})); len(got) > 0 {
+		t.Errorf("a sound dataset: %v", got)
+	}
+	got := problems(t, write(func(in *dataset.Input) { in.CorpusSHA256 = strings.Repeat("0", 64) }))
+	if len(got) != 1 || !strings.Contains(got[0], "its input is not what random,count=90,seed=4 makes: corpus_sha256") {
+		t.Errorf("another corpus: %v", got)
+	}
+	c.chunks[1].chunk.Runs[0].Masks[7] ^= 1
+	c.chunks[1].chunk.Runs[0].Masks[8] ^= 4
+	got = problems(t, write(func(*dataset.Input) {}))
+	if want := []string{"results/part-00000.parquet: rows 37–38 have another board than is generated"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
 }
 
 func TestVerifyDamage(t *testing.T) {

@@ -17,6 +17,11 @@ type Chunk struct {
 	Runs    []Run    // boards, in order
 	Rejects []Reject // ascending Index
 
+	// Generated is the number of boards that are made where they are solved: those
+	// from number First on of what Spec.Generate says. Then there is nothing else in
+	// the chunk but a span of them.
+	Generated int
+
 	// Labels has the records' own ids, then their values of each column of
 	// Spec.Keep, a text for each record. It is empty where no record has any.
 	Labels []Labels
@@ -67,7 +72,7 @@ type Reject struct {
 
 // Boards returns the number of boards in the chunk.
 func (c *Chunk) Boards() int {
-	n := 0
+	n := c.Generated
 	for _, r := range c.Runs {
 		n += r.Count
 	}
@@ -81,8 +86,9 @@ func (c *Chunk) Records() int { return c.Boards() + len(c.Rejects) }
 // records from equal places. It is kept in the dataset, so its input is fixed:
 // First; the spans (name, records); the lines; the runs (rows, cols, count,
 // masks as little-endian uint16); the rejects (index, reason, detail, raw); the
-// labels, if there are any (all ends, then the text, of each list). Each list is
-// preceded by its length, each string by its byte count, and every number but
+// labels, if there are any (all ends, then the text, of each list). Generated boards
+// are content by their numbers, which First and the span are, since their corpus is
+// part of the spec. Each list is preceded by its length, each string by its byte count, and every number but
 // the masks is a big-endian uint64.
 func (c *Chunk) Digest() [sha256.Size]byte {
 	d := digester{h: sha256.New()}

@@ -12,6 +12,7 @@ type Spec struct {
 	Cells       string   // how boards and solutions are stored: text or bits
 	Compression string   // Parquet codec: zstd, snappy or none
 	PartChunks  int      // chunks in one part
+	Generate    Generate // boards that are made rather than read; then what follows, but for the size, is zero
 	Format      string   // corpus format
 	Size        Size     // size of every board; zero where the corpus shows it
 	Symbols     Symbols  // characters of the corpus's cells

@@ -126,6 +126,7 @@ func fromSpec(s *puzzle.Spec) *pb.Spec {
 		Keep:        s.Keep,
 		Frame:       s.Frame.String(),
 		ColumnMajor: s.ColumnMajor,
+		Generate:    s.Generate.String(),
 	}
 	if s.Symbols != (puzzle.Symbols{}) {
 		m.Symbols = s.Symbols.String()
@@ -142,6 +143,11 @@ func toSpec(s *puzzle.Spec, m *pb.Spec) (err error) {
 	}
 	if m.Symbols != "" {
 		if s.Symbols, err = puzzle.ParseSymbols(m.Symbols); err != nil {
+			return err
+		}
+	}
+	if m.Generate != "" {
+		if s.Generate, err = puzzle.ParseGenerate(m.Generate); err != nil {
 			return err
 		}
 	}

@@ -51,6 +51,7 @@ func testJob() *Job {
 			Keep:        []string{"level"},
 			Frame:       puzzle.Frame{Name: true, End: "END"},
 			ColumnMajor: true,
+			Generate:    puzzle.Generate{Kind: puzzle.GeneratePresses, Presses: 3, Count: 9, First: 2, Seed: 1 << 63},
 		},
 		Epoch: 3,
 		Retry: 2,

@@ -62,6 +62,8 @@ func fromChunk(c *puzzle.Chunk) *pb.Chunk {
 		Spans:   make([]*pb.Span, len(c.Spans)),
 		Runs:    make([]*pb.Run, len(c.Runs)),
 		Rejects: make([]*pb.Reject, len(c.Rejects)),
+
+		Generated: int64(c.Generated),
 	}
 	m.LineSteps, m.LineCounts = fromLines(c.Lines)
 	for i, s := range c.Spans {
@@ -83,6 +85,9 @@ func fromChunk(c *puzzle.Chunk) *pb.Chunk {
 // so the number of records they make is what the other lists are held against.
 func toChunk(c *puzzle.Chunk, m *pb.Chunk) error {
 	c.First = m.First
+	if err := toGenerated(c, m); err != nil {
+		return err
+	}
 	if err := toRuns(c, m.Runs); err != nil {
 		return err
 	}
@@ -103,6 +108,20 @@ func toChunk(c *puzzle.Chunk, m *pb.Chunk) error {
 		return err
 	}
 	return toLines(c, m.LineSteps, m.LineCounts, records)
+}
+
+// maxGenerated bounds what a few bytes can ask a worker for.
+const maxGenerated = 1 << 16
+
+func toGenerated(c *puzzle.Chunk, m *pb.Chunk) error {
+	switch {
+	case m.Generated < 0 || m.Generated > maxGenerated:
+		return fmt.Errorf("%d generated boards, want at most %d", m.Generated, maxGenerated)
+	case m.Generated > 0 && len(m.Runs)+len(m.Rejects)+len(m.LineSteps)+len(m.LineCounts)+len(m.Labels) > 0:
+		return errors.New("generated boards among others")
+	}
+	c.Generated = int(m.Generated)
+	return nil
 }
 
 func toRuns(c *puzzle.Chunk, runs []*pb.Run) error {

@@ -26,6 +26,8 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatal("a task's digest changed on the way")
 		}
 	}
+	made := &Task{ID: ID{Job: "j"}, Chunk: puzzle.Chunk{First: 1 << 40, Generated: 1 << 16, Spans: []puzzle.Span{{Records: 1 << 16}}}}
+	roundTrip(t, made, AppendTask, ParseTask)
 	for _, r := range []*Result{
 		{ID: ID{Job: "a"}, Boards: 1, Results: []byte("rows")},
 		{ID: ID{Job: "a-1", Chunk: 7, Part: 1, Epoch: 3}, First: 700, Boards: 90, Rejected: 10, Digest: [32]byte{5}, Results: []byte("rows"), Rejects: []byte("more"), Tally: []byte("t")},
@@ -218,6 +220,22 @@ func TestParseTaskRefuses(t *testing.T) {
 		"label too long": func(m *pb.Task) {
 			m.Content.Labels[0] = &pb.Labels{Text: make([]byte, puzzle.MaxLabel+1), Lengths: []uint32{puzzle.MaxLabel + 1, 0, 0}}
 		},
+		"boards among generated": func(m *pb.Task) {
+			m.Content.Generated, m.Content.Spans[0].Records = 1, 4
+			m.Content.LineSteps, m.Content.LineCounts, m.Content.Labels = nil, nil, nil
+		},
+		"negative generated": func(m *pb.Task) {
+			m.Content = &pb.Chunk{Generated: -1, Spans: []*pb.Span{{Records: -1}}}
+		},
+		"too many generated": func(m *pb.Task) {
+			m.Content = &pb.Chunk{Generated: 1<<16 + 1, Spans: []*pb.Span{{Records: 1<<16 + 1}}}
+		},
+		"generated with lines": func(m *pb.Task) {
+			m.Content = &pb.Chunk{Generated: 1, Spans: []*pb.Span{{Records: 1}}, LineSteps: []int64{1}, LineCounts: []int64{1}}
+		},
+		"generated overflow": func(m *pb.Task) {
+			m.Content = &pb.Chunk{First: math.MaxInt64, Generated: 1, Spans: []*pb.Span{{Records: 1}}}
+		},
 		"reject raw too long": func(m *pb.Task) { m.Content.Rejects[0].Raw = make([]byte, puzzle.MaxRaw+1) },
 	})
 }
@@ -250,6 +268,7 @@ func TestParseJobRefuses(t *testing.T) {
 		"half a size":           func(m *pb.Job) { m.Spec.Rows = 0 },
 		"size":                  func(m *pb.Job) { m.Spec.Rows, m.Spec.Cols = 17, 17 },
 		"search limit":          func(m *pb.Job) { m.Spec.SearchLimit = -1 },
+		"generate":              func(m *pb.Job) { m.Spec.Generate = "every" },
 		"frame":                 func(m *pb.Job) { m.Spec.Frame = "picture" },
 		"fields":                func(m *pb.Job) { m.Spec.Fields = "level=x" },
 		"longest line":          func(m *pb.Job) { m.Spec.MaxLine = -1 },

@@ -237,7 +237,10 @@ type Chunk struct {
 	Rejects    []*Reject `protobuf:"bytes,6,rep,name=rejects,proto3" json:"rejects,omitempty"` // ascending by offset, no two equal
 	// What the corpus calls its records: first their ids, then their values of each
 	// column of Spec.keep. Empty where no record has any.
-	Labels        []*Labels `protobuf:"bytes,7,rep,name=labels,proto3" json:"labels,omitempty"`
+	Labels []*Labels `protobuf:"bytes,7,rep,name=labels,proto3" json:"labels,omitempty"`
+	// Boards that the worker makes, as Spec.generate says: those from number first on.
+	// At most 65536; where there are any, runs, rejects, lines and labels are empty.
+	Generated     int64 `protobuf:"varint,8,opt,name=generated,proto3" json:"generated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -319,6 +322,13 @@ func (x *Chunk) GetLabels() []*Labels {
 		return x.Labels
 	}
 	return nil
+}
+
+func (x *Chunk) GetGenerated() int64 {
+	if x != nil {
+		return x.Generated
+	}
+	return 0
 }
 
 // Labels has a text for each record of a chunk; an empty text is no value.
@@ -1038,6 +1048,7 @@ type Spec struct {
 	Keep          []string               `protobuf:"bytes,14,rep,name=keep,proto3" json:"keep,omitempty"`                                   // columns of the corpus that the results keep
 	Frame         string                 `protobuf:"bytes,15,opt,name=frame,proto3" json:"frame,omitempty"`                                 // around the boards, such as count or name,end=END; empty for nothing
 	ColumnMajor   bool                   `protobuf:"varint,16,opt,name=column_major,json=columnMajor,proto3" json:"column_major,omitempty"` // cells that are not in rows are column by column
+	Generate      string                 `protobuf:"bytes,17,opt,name=generate,proto3" json:"generate,omitempty"`                           // such as solvable,count=1000,seed=7; empty where a corpus is read
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1182,6 +1193,13 @@ func (x *Spec) GetColumnMajor() bool {
 		return x.ColumnMajor
 	}
 	return false
+}
+
+func (x *Spec) GetGenerate() string {
+	if x != nil {
+		return x.Generate
+	}
+	return ""
 }
 
 // Totals is what is known at the end of the corpus.
@@ -1691,7 +1709,7 @@ const file_flipmill_proto_rawDesc = "" +
 	"\x05chunk\x18\x02 \x01(\x03R\x05chunk\x12\x12\n" +
 	"\x04part\x18\x03 \x01(\x03R\x04part\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\rR\x05epoch\x12,\n" +
-	"\acontent\x18\x05 \x01(\v2\x12.flipmill.v1.ChunkR\acontent\"\x88\x02\n" +
+	"\acontent\x18\x05 \x01(\v2\x12.flipmill.v1.ChunkR\acontent\"\xa6\x02\n" +
 	"\x05Chunk\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\x03R\x05first\x12'\n" +
 	"\x05spans\x18\x02 \x03(\v2\x11.flipmill.v1.SpanR\x05spans\x12\x1d\n" +
@@ -1701,7 +1719,8 @@ const file_flipmill_proto_rawDesc = "" +
 	"lineCounts\x12$\n" +
 	"\x04runs\x18\x05 \x03(\v2\x10.flipmill.v1.RunR\x04runs\x12-\n" +
 	"\arejects\x18\x06 \x03(\v2\x13.flipmill.v1.RejectR\arejects\x12+\n" +
-	"\x06labels\x18\a \x03(\v2\x13.flipmill.v1.LabelsR\x06labels\"6\n" +
+	"\x06labels\x18\a \x03(\v2\x13.flipmill.v1.LabelsR\x06labels\x12\x1c\n" +
+	"\tgenerated\x18\b \x01(\x03R\tgenerated\"6\n" +
 	"\x06Labels\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\fR\x04text\x12\x18\n" +
 	"\alengths\x18\x02 \x03(\rR\alengths\"8\n" +
@@ -1751,7 +1770,7 @@ const file_flipmill_proto_rawDesc = "" +
 	"\x05paths\x18\x03 \x03(\fR\x05paths\x12\x14\n" +
 	"\x05flags\x18\x04 \x03(\tR\x05flags\x12\x12\n" +
 	"\x04lane\x18\x05 \x01(\tR\x04lane\x12\x16\n" +
-	"\x06window\x18\x06 \x01(\x03R\x06window\"\xa2\x03\n" +
+	"\x06window\x18\x06 \x01(\x03R\x06window\"\xbe\x03\n" +
 	"\x04Spec\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x16\n" +
 	"\x06target\x18\x02 \x01(\tR\x06target\x12!\n" +
@@ -1770,7 +1789,8 @@ const file_flipmill_proto_rawDesc = "" +
 	"\x06fields\x18\r \x01(\tR\x06fields\x12\x12\n" +
 	"\x04keep\x18\x0e \x03(\tR\x04keep\x12\x14\n" +
 	"\x05frame\x18\x0f \x01(\tR\x05frame\x12!\n" +
-	"\fcolumn_major\x18\x10 \x01(\bR\vcolumnMajor\"\xc9\x01\n" +
+	"\fcolumn_major\x18\x10 \x01(\bR\vcolumnMajor\x12\x1a\n" +
+	"\bgenerate\x18\x11 \x01(\tR\bgenerate\"\xc9\x01\n" +
 	"\x06Totals\x12\x18\n" +
 	"\arecords\x18\x01 \x01(\x03R\arecords\x12\x16\n" +
 	"\x06chunks\x18\x02 \x01(\x03R\x06chunks\x12#\n" +

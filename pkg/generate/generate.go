@@ -1,0 +1,245 @@
+// Package generate makes the boards of generated corpora. Board i of a corpus is
+// a function of the spec and i alone: whoever needs some boards makes them, in any
+// order, on any machine, and nobody has to hand them over.
+//
+//	g, err := generate.New(spec)
+//	...
+//	g.Fill(&run, first, count) // boards first to first+count-1 of g.Count()
+//
+// A Generator never changes after New and may be used by many goroutines at once.
+//
+// Which board has which number is a promise to people who make the same boards
+// elsewhere, and what verify compares datasets with: docs/generate.md specifies
+// it, and no change may alter it.
+package generate
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/flipmill/flipmill/pkg/puzzle"
+)
+
+// countable is the most cells of a board whose number fits a puzzle_index.
+const countable = 62
+
+// mostDrawn is how many boards there are where it is not the size that says so: the
+// numbers of their random words, up to 4,097 for each, do not overflow.
+const mostDrawn = 1 << 48
+
+// wordCells is the number of cells that one random word decides.
+const wordCells = 64
+
+// Generator makes the boards of one generated corpus.
+type Generator struct {
+	what   puzzle.Generate
+	size   puzzle.Size
+	rule   puzzle.Rule
+	target puzzle.Target
+	count  int64
+	words  int // random words that belong to each board
+}
+
+// New returns the generator of a spec whose Generate says what to make.
+func New(spec puzzle.Spec) (*Generator, error) {
+	g := &Generator{what: spec.Generate, size: spec.Size, rule: spec.Rule, target: spec.Target}
+	if g.size == (puzzle.Size{}) {
+		return nil, errors.New("generated boards need a size, such as 5x5")
+	}
+	if err := g.size.Validate(); err != nil {
+		return nil, err
+	}
+	cells := g.size.Cells()
+	drawn := cells // bits, of which the last one chooses between two targets
+	if g.toTarget() && g.target == puzzle.Either {
+		drawn++
+	}
+	g.words = (drawn + wordCells - 1) / wordCells
+	if g.what.Kind == puzzle.GeneratePresses {
+		if g.what.Presses > cells {
+			return nil, fmt.Errorf("%d presses at different cells: a board of %s has %d", g.what.Presses, g.size, cells)
+		}
+		g.words = g.what.Presses + drawn - cells
+	}
+	return g, g.setCount(cells)
+}
+
+// setCount finds out how many boards there are.
+func (g *Generator) setCount(cells int) error {
+	there := int64(mostDrawn)
+	if cells <= countable && (g.what.Kind == puzzle.GenerateAll || g.what.Kind == puzzle.GenerateDistinct) {
+		there = 1 << cells
+	} else if g.what.Kind == puzzle.GenerateAll || g.what.Count == 0 {
+		return fmt.Errorf("generate %s: boards of %s cannot be counted, which takes at most %d cells", g.what, g.size, countable)
+	}
+	if g.what.First >= there || g.what.Count > there-g.what.First {
+		return fmt.Errorf("generate %s: there are %d boards of %s", g.what, there, g.size)
+	}
+	if g.count = g.what.Count; g.count == 0 {
+		g.count = there - g.what.First
+	}
+	return nil
+}
+
+// toTarget reports whether the boards are made from the target, by presses.
+func (g *Generator) toTarget() bool {
+	return g.what.Kind == puzzle.GenerateSolvable || g.what.Kind == puzzle.GeneratePresses
+}
+
+// Count returns the number of boards.
+func (g *Generator) Count() int64 { return g.count }
+
+// Size returns the size of the boards.
+func (g *Generator) Size() puzzle.Size { return g.size }
+
+// String names the corpus: equal names mean equal boards.
+func (g *Generator) String() string {
+	name := g.what.String() + " " + g.size.String()
+	if g.toTarget() {
+		name += " " + g.rule.String() + " " + g.target.String()
+	}
+	return name
+}
+
+// Sum returns the SHA-256 of String, which stands for that of the boards.
+func (g *Generator) Sum() [sha256.Size]byte { return sha256.Sum256([]byte(g.String())) }
+
+// Fill makes run the boards first to first+count-1.
+func (g *Generator) Fill(run *puzzle.Run, first int64, count int) {
+	if first < 0 || count < 0 || first > g.count-int64(count) {
+		panic(fmt.Sprintf("BUG: generate: boards %d to %d of %d", first, first+int64(count)-1, g.count))
+	}
+	run.Reset(g.size, count)
+	from := uint64(g.what.First + first)
+	if !g.toTarget() {
+		g.draw(*run, from)
+		return
+	}
+	presses := puzzle.NewRun(g.size, count)
+	if g.what.Kind == puzzle.GeneratePresses {
+		g.choose(presses, from)
+	} else {
+		g.draw(presses, from)
+	}
+	clear(run.Masks)
+	g.rule.Press(*run, presses)
+	g.invert(*run, from)
+}
+
+// draw sets the cells of the boards from number from on: those of a number, or as
+// random words say. Some boards at a time, line by line, is three times as fast as
+// board by board.
+func (g *Generator) draw(run puzzle.Run, from uint64) {
+	cells := g.size.Cells()
+	if cells > wordCells || g.size.Transposed() {
+		g.drawLarge(run, from)
+		return
+	}
+	const some = 256
+	var values [some]uint64 // a board each, the last cell in bit 0
+	width := g.size.Width()
+	full := uint16(1)<<width - 1
+	for lo := 0; lo < run.Count; lo += some {
+		values := values[:min(some, run.Count-lo)]
+		g.values(values, from+uint64(lo))
+		for l := range run.Lines() {
+			shift := (run.Lines() - 1 - l) * width & 63
+			line := run.Masks[l*run.Count+lo:][:len(values)]
+			for i, v := range values {
+				line[i] = uint16(v>>shift) & full
+			}
+		}
+	}
+}
+
+// values returns the boards from number from on as numbers.
+func (g *Generator) values(values []uint64, from uint64) {
+	cells := g.size.Cells()
+	switch {
+	case g.what.Kind == puzzle.GenerateAll:
+		for i := range values {
+			values[i] = from + uint64(i)
+		}
+	case g.what.Kind == puzzle.GenerateDistinct && cells < wordCells:
+		for i := range values {
+			values[i] = permute(g.what.Seed, cells, from+uint64(i))
+		}
+	default:
+		for i := range values {
+			values[i] = word(g.what.Seed, (from+uint64(i))*uint64(g.words)) >> (wordCells - cells)
+		}
+	}
+}
+
+// drawLarge is draw for boards that are more than a word, or whose lines are
+// columns.
+func (g *Generator) drawLarge(run puzzle.Run, from uint64) {
+	clear(run.Masks)
+	cells, cols := g.size.Cells(), g.size.Cols
+	var value [1]uint64
+	for i := range run.Count {
+		b := bitSource{seed: g.what.Seed, next: (from + uint64(i)) * uint64(g.words)}
+		if cells <= wordCells {
+			g.values(value[:], from+uint64(i))
+			b.word, b.left = value[0]<<(wordCells-cells), cells
+		}
+		if !g.size.Transposed() {
+			for l := range run.Lines() {
+				run.Masks[l*run.Count+i] = b.take(cols)
+			}
+			continue
+		}
+		for k := range cells {
+			if b.take(1) == 1 {
+				run.SetCell(i, k/cols, k%cols)
+			}
+		}
+	}
+}
+
+// choose sets so many cells of each board, all 0 before, by Floyd's algorithm
+// (Bentley and Floyd, A Sample of Brilliance, 1987): each set of cells is equally
+// likely, and takes one random word for each cell.
+func (g *Generator) choose(run puzzle.Run, from uint64) {
+	cells, cols := g.size.Cells(), g.size.Cols
+	for i := range run.Count {
+		at := (from + uint64(i)) * uint64(g.words)
+		for k := range g.what.Presses {
+			last := cells - g.what.Presses + k
+			high, _ := bits.Mul64(word(g.what.Seed, at+uint64(k)), uint64(last)+1)
+			cell := int(high)
+			if run.Cell(i, cell/cols, cell%cols) {
+				cell = last
+			}
+			run.SetCell(i, cell/cols, cell%cols)
+		}
+	}
+}
+
+// invert turns boards that are made from the board of all 0 into those made from
+// the target.
+func (g *Generator) invert(run puzzle.Run, from uint64) {
+	if g.target == puzzle.Zero {
+		return
+	}
+	full := uint16(1)<<run.Width() - 1
+	for i := range run.Count {
+		if g.target == puzzle.One || g.chooses(from+uint64(i)) {
+			for k := i; k < len(run.Masks); k += run.Count {
+				run.Masks[k] ^= full
+			}
+		}
+	}
+}
+
+// chooses reports which target a board is made from: the bit behind its random
+// cells, or behind the words of its presses, is 1 for all 1.
+func (g *Generator) chooses(board uint64) bool {
+	last := word(g.what.Seed, (board+1)*uint64(g.words)-1)
+	if g.what.Kind == puzzle.GeneratePresses {
+		return last>>(wordCells-1) == 1
+	}
+	return last>>(wordCells-1-g.size.Cells()%wordCells)&1 == 1
+}
