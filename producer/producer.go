@@ -216,17 +216,16 @@ func (p *producer) lookUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.hear(s)
-	return nil
+	return p.hear(s)
 }
 
 // hear takes in where the job stands, unless something newer is known.
-func (p *producer) hear(s *queue.Standing) {
-	if s.Heard.Before(p.heard) {
-		return
+func (p *producer) hear(s *queue.Standing) error {
+	if s.Ledger == nil || s.Heard.Before(p.heard) {
+		return nil
 	}
 	p.heard = s.Heard
-	p.window.Hear(s.Ledger, s.Order)
+	return p.window.Hear(s.Ledger, s.Order)
 }
 
 // publishAll returns when all chunks are stored, or, after an error, when no
@@ -324,7 +323,9 @@ func (p *producer) next(ctx context.Context) (protocol.Step, error) {
 	for {
 		select {
 		case s := <-p.news:
-			p.hear(s)
+			if err := p.hear(s); err != nil {
+				return 0, err
+			}
 		default:
 		}
 		step := p.window.Next()
@@ -378,8 +379,7 @@ func (p *producer) await(ctx context.Context) error {
 	defer p.opts.Metrics.waiting()()
 	select {
 	case s := <-p.news:
-		p.hear(s)
-		return nil
+		return p.hear(s)
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the aggregator: %w", ctx.Err())
 	}

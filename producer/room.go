@@ -44,7 +44,7 @@ func (p *producer) awaitRoom(ctx context.Context) error {
 	defer again.Stop()
 	select {
 	case s := <-p.news:
-		p.window.Hear(s.Ledger, s.Order)
+		return p.hear(s)
 	case <-again.C:
 	case <-ctx.Done():
 		return fmt.Errorf("wait for room among the results: %w", ctx.Err())

@@ -154,8 +154,11 @@ func (p *producer) listen() (ends bool) {
 	}
 	if ledger != nil {
 		copied := *ledger
-		p.window.Hear(&copied, rec.order)
 		p.hears = true
+		if err := p.window.Hear(&copied, rec.order); err != nil {
+			p.w.say("%s: %v", p.job.id, err)
+			return true
+		}
 	}
 	return false
 }

@@ -8,8 +8,14 @@ import (
 	"github.com/flipmill/flipmill/pkg/wire"
 )
 
-// ErrOtherCorpus says that committed parts come from another corpus.
-var ErrOtherCorpus = errors.New("committed parts were made from another corpus")
+// Errors that end a drive.
+var (
+	// ErrOtherCorpus says that committed parts come from another corpus.
+	ErrOtherCorpus = errors.New("committed parts were made from another corpus")
+	// ErrPartsGone says that parts which this drive has passed by were committed,
+	// and are no longer: their output was lost. Another drive brings them again.
+	ErrPartsGone = errors.New("committed parts have gone from the output: drive the job again")
+)
 
 // Window knows how far a producer has come with a corpus, and how far it may go:
 // a part is handed over only while fewer than the window's parts lie between it
@@ -21,6 +27,7 @@ type Window struct {
 	stored map[int64]bool // chunks that the broker has from earlier drives
 	ledger *wire.Ledger   // what was heard last; nil: nobody knows what is committed
 	order  wire.Order
+	oldest int64 // part that was not committed: the highest of all that were heard
 
 	chunks  int64 // handed over
 	records int64
@@ -59,7 +66,15 @@ func Refusal(ledger *wire.Ledger, order wire.Order) string {
 func (w *Window) Stored(chunks map[int64]bool) { w.stored = chunks }
 
 // Hear takes in where the job stands.
-func (w *Window) Hear(ledger *wire.Ledger, order wire.Order) { w.ledger, w.order = ledger, order }
+func (w *Window) Hear(ledger *wire.Ledger, order wire.Order) error {
+	w.ledger, w.order = ledger, order
+	oldest := ledger.Oldest()
+	if oldest < w.oldest && oldest*w.partChunks < w.chunks {
+		return fmt.Errorf("part %d: %w", oldest, ErrPartsGone)
+	}
+	w.oldest = max(w.oldest, oldest)
+	return nil
+}
 
 // Next returns what becomes of the next chunk: Publish, Compare, Pass, or Rest
 // until there is news.

@@ -23,11 +23,41 @@ func done(chunks ...byte) *wire.Ledger {
 	return l
 }
 
+func hear(t *testing.T, w *protocol.Window, ledger *wire.Ledger, order wire.Order) {
+	t.Helper()
+	if err := w.Hear(ledger, order); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An output that is lost takes committed parts with it which a drive has passed
+// by: it ends, since it would wait for them for ever. What it has not come to yet
+// it still brings.
+func TestCommittedPartsGo(t *testing.T) {
+	for passed, want := range []error{nil, protocol.ErrPartsGone, protocol.ErrPartsGone} {
+		w := protocol.NewWindow(1, 2)
+		committed := done(1, 2)
+		committed.State = wire.Open
+		hear(t, w, committed, wire.Proceed)
+		for chunk := range byte(passed) {
+			if err := w.Add(digest(chunk+1), 5); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Hear(&wire.Ledger{State: wire.Open}, wire.Proceed); !errors.Is(err, want) {
+			t.Errorf("%d parts passed by: %v, want %v", passed, err, want)
+		}
+		if passed == 0 && w.Next() != protocol.Publish {
+			t.Error("what has gone is not brought again")
+		}
+	}
+}
+
 // A corpus that has more than a finished job's is another corpus. Its submit does
 // not wait for a window that will never move.
 func TestLongerCorpusOfAFinishedJob(t *testing.T) {
 	w := protocol.NewWindow(1, 1)
-	w.Hear(done(1, 2), wire.Proceed)
+	hear(t, w, done(1, 2), wire.Proceed)
 	for chunk := range byte(2) {
 		if step := w.Next(); step != protocol.Compare {
 			t.Fatalf("chunk %d: %v", chunk, step)
@@ -48,16 +78,16 @@ func TestLongerCorpusOfAFinishedJob(t *testing.T) {
 // same, by what was queued or by another submit: nobody can resume it any more.
 func TestPausedJobThatIsDone(t *testing.T) {
 	w := protocol.NewWindow(2, 1)
-	w.Hear(&wire.Ledger{State: wire.Open}, wire.Proceed)
+	hear(t, w, &wire.Ledger{State: wire.Open}, wire.Proceed)
 	if err := w.Add(digest(1), 5); err != nil { // the first chunk of a part
 		t.Fatal(err)
 	}
-	w.Hear(&wire.Ledger{State: wire.Open}, wire.Pause)
+	hear(t, w, &wire.Ledger{State: wire.Open}, wire.Pause)
 	if step := w.Next(); step != protocol.Rest {
 		t.Errorf("while the job is paused: %v", step)
 	}
 	l := &wire.Ledger{State: wire.Done, Parts: []wire.Part{{Digest: wire.SumPart([][sha256.Size]byte{digest(1), digest(2)})}}}
-	w.Hear(l, wire.Pause)
+	hear(t, w, l, wire.Pause)
 	if step := w.Next(); step != protocol.Compare {
 		t.Errorf("when it is done: %v", step)
 	}
