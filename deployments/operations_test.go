@@ -135,9 +135,39 @@ func TestDrill(t *testing.T) {
 	s.wantSame("datasets", want)
 }
 
+// TestLostBroker loses the broker's disk and, in the same moment, the aggregator
+// that holds the job. After setup, the same submit finishes the job with those who
+// are left: none of them is started again.
+func TestLostBroker(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	want := s.writeBoards()
+	s.start("setup").want(0)
+	aggregate := func() *process { return s.start("aggregator", "-o", "datasets", "--log-level", "info") }
+	first, second := aggregate(), aggregate()
+	s.start("worker", "--workers", "1")
+	submit := s.start(append([]string{"submit", "--window", "1", "--wait"}, job()...)...)
+	s.untilParts("datasets", 2)
+	if !strings.Contains(first.log(), "job taken up") {
+		first, second = second, first
+	}
+	s.broker.kill()
+	first.kill()
+	if err := os.RemoveAll(filepath.Join(s.dir, "nats-data")); err != nil {
+		t.Fatal(err)
+	}
+	s.startBroker()
+	submit.exit() // or it had come to its end
+	s.start("setup").want(0)
+	s.start(append([]string{"submit", "--wait"}, job()...)...).want(0)
+	s.wantSame("datasets", want)
+	second.signal(syscall.SIGTERM)
+	second.want(0)
+}
+
 // TestUpgrade runs one job with binaries of two commits: an old worker beside a
-// new one, an old submit that a new one finishes, and an old aggregator that a
-// new one relieves in the middle.
+// new one, an old submit that a new one finishes, and an old aggregator that hands
+// over to a new one in the middle.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -152,10 +182,10 @@ func TestUpgrade(t *testing.T) {
 
 	oldSubmit.signal(syscall.SIGTERM)
 	oldSubmit.exit() // or it had come to its end
+	s.start("aggregator", "-o", "datasets")
 	oldAggregator.signal(syscall.SIGTERM)
 	oldAggregator.want(0)
 	s.start("setup").want(0)
-	s.start("aggregator", "-o", "datasets")
 	submit := s.start(append([]string{"submit", "--window", "2", "--wait"}, job()...)...)
 	s.untilParts("datasets", 3)
 	oldWorker.signal(syscall.SIGTERM)
