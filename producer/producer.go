@@ -19,6 +19,8 @@
 //   - A chunk of which the broker has the task or the result when the drive begins
 //     is not published again. So to drive a job again after a loss publishes what
 //     is missing and no more.
+//   - While a drive rests and nothing comes in, it makes sure that what it waits for
+//     is still there: it ends with ErrLost rather than wait for what was lost.
 //   - A job is sealed with its totals only after all its chunks are stored.
 //   - While people want the job paused, nothing more is published: what is in
 //     the window is finished, and then the job rests.
@@ -47,6 +49,8 @@ import (
 var (
 	// ErrJobFailed says that the aggregator has given the job up, or people have.
 	ErrJobFailed = errors.New("job failed")
+	// ErrLost says that the broker no longer has a chunk that it had taken.
+	ErrLost = errors.New("the broker has lost messages")
 	// ErrNoRoom says that the broker cannot hold the results of one part.
 	ErrNoRoom = errors.New("the stream of results is too small for a part")
 )
@@ -98,6 +102,7 @@ type producer struct {
 	window *protocol.Window     // decides what becomes of each chunk
 
 	crowded bool // there was no room among the results at a time
+	stalled bool // nothing came in between what was heard last and before that
 }
 
 func (p *producer) run(ctx context.Context, c *corpus.Corpus) error {
@@ -224,6 +229,7 @@ func (p *producer) hear(s *queue.Standing) error {
 	if s.Ledger == nil || s.Heard.Before(p.heard) {
 		return nil
 	}
+	p.stalled = s.Heard.After(p.heard) && p.window.Stalls(s.Ledger)
 	p.heard = s.Heard
 	return p.window.Hear(s.Ledger, s.Order)
 }
@@ -242,7 +248,7 @@ func (p *producer) publishAll(ctx context.Context, c *corpus.Corpus) error {
 	if err != nil {
 		return err
 	}
-	return sent
+	return withoutStream(sent)
 }
 
 // split hands the corpus over chunk by chunk.
@@ -351,6 +357,9 @@ func (p *producer) next(ctx context.Context) (protocol.Step, error) {
 			return step, nil
 		}
 		rests = paused
+		if err := p.checkLoss(ctx); err != nil {
+			return 0, err
+		}
 		if err := p.await(ctx); err != nil {
 			return 0, err
 		}
@@ -365,7 +374,7 @@ func (p *producer) publish(ctx context.Context, chunk *puzzle.Chunk) error {
 		return fmt.Errorf("chunk %d: %w", id.Chunk, err)
 	}
 	waited := p.opts.Metrics.waiting()
-	err = p.tasks.Publish(ctx, id, data)
+	err = withoutStream(p.tasks.Publish(ctx, id, data))
 	waited()
 	if err == nil {
 		p.opts.Metrics.chunks.Inc()

@@ -88,6 +88,7 @@ type job struct {
 	tasks  *queue.Tasks
 	ended  chan error   // what Run returned
 	limit  atomic.Int64 // records that the window allows; as set by ledger
+	taken  int64        // tasks, which the ledger then says are received
 }
 
 // drive starts Run. No record may be handed over beyond the limit.
@@ -119,7 +120,7 @@ func drive(t testing.TB, conn *queue.Conn, c *corpus.Corpus, spec puzzle.Spec) *
 func (j *job) ledger(chunks int64, parts ...wire.Part) {
 	j.t.Helper()
 	j.limit.Store(chunks * chunkRecords)
-	j.write(&wire.Ledger{State: wire.Open, Parts: parts})
+	j.write(&wire.Ledger{State: wire.Open, Parts: parts, Received: wire.Count{Chunks: j.taken, Records: j.taken * chunkRecords}})
 }
 
 func (j *job) write(l *wire.Ledger) {
@@ -154,6 +155,7 @@ func (j *job) take(n int) []*wire.Task {
 		ok(j.t, d.DoubleAck(j.ctx))
 		got = append(got, task)
 	}
+	j.taken += int64(n)
 	slices.SortFunc(got, func(a, b *wire.Task) int { return int(a.ID.Chunk - b.ID.Chunk) })
 	return got
 }
@@ -333,7 +335,7 @@ func TestResume(t *testing.T) {
 			}
 		}
 		if test.sent != nil && test.sent[0] < 4 {
-			j.write(&wire.Ledger{State: wire.Open, Parts: parts})
+			j.write(&wire.Ledger{State: wire.Open, Parts: parts, Received: wire.Count{Chunks: j.taken, Records: j.taken * chunkRecords}})
 		}
 		ok(t, j.end())
 		j.nothing()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -108,6 +109,50 @@ func TestPurgedStreams(t *testing.T) {
 	}
 	c.start("worker", "--workers", "2")
 	c.run("submit", append(smallJob, "--wait")...)
+	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
+}
+
+// TestRemovedStream deletes the tasks of a job while its submit waits for them, and
+// then their stream. The submit notices by itself.
+func TestRemovedStream(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil)
+	want := calm(t, c.dir)
+	c.run("setup")
+	nc, err := nats.Connect(c.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.start("aggregator", "-o", "far")
+	submit := c.start("submit", append(smallJob, "--window", "1", "--wait")...)
+	const tasks = "FLIPMILL_TASKS"
+	ctx, cancel := context.WithTimeout(t.Context(), processPatience)
+	defer cancel()
+	for losses, remove := range []func(jetstream.Stream) error{
+		func(s jetstream.Stream) error { return s.Purge(ctx) },
+		func(jetstream.Stream) error { return js.DeleteStream(ctx, tasks) },
+	} {
+		s, err := js.Stream(ctx, tasks)
+		for err == nil && s.CachedInfo().State.Msgs < 2 { // all that the window allows
+			s, err = js.Stream(ctx, tasks)
+		}
+		if err == nil {
+			err = remove(s)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		submit.await("what is missing is handed over again", losses+1)
+	}
+	c.start("worker", "--workers", "1")
+	if code := submit.exit(); code != 0 {
+		t.Errorf("submit ended with %d", code)
+	}
 	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
 }
 

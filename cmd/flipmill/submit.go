@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -87,14 +88,16 @@ type submission struct {
 
 	conn    *queue.Conn
 	meter   meter
-	output  atomic.Pointer[string] // identity of the one that the job belongs to; nil before that is known
+	reading atomic.Pointer[corpus.Corpus] // puzzles, or those of a later drive
+	output  atomic.Pointer[string]        // identity of the one that the job belongs to; nil before that is known
 	seen    *monitor
 	outcome *submitted // after a good end
 }
 
 func (s *submission) run(ctx context.Context) (err error) {
 	s.seen = newMonitor(0)
-	s.meter.read = s.puzzles.Progress
+	s.reading.Store(s.puzzles)
+	s.meter.read = func() (read, total int64) { return s.reading.Load().Progress() }
 	drain, abort, stop := daemon.Context(ctx, s.c.StopTimeout)
 	defer stop()
 	if s.conn, err = connect(drain, s.c, s.verb, s.log); err != nil {
@@ -141,10 +144,7 @@ func (s *submission) drive(ctx context.Context) error {
 	driven, heard := make(chan struct{}), make(chan struct{}, 1)
 	group.Go(func() error {
 		defer close(driven)
-		err := producer.Run(ctx, s.conn, s.puzzles, producer.Options{
-			Job: s.job, Spec: s.spec, Origin: s.origin, Window: s.origin.Window, Lane: queue.Lane(s.origin.Lane), Published: s.meter.published.Store,
-			Metrics: producer.NewMetrics(s.seen.registry), Log: s.log,
-		})
+		err := s.handOver(ctx)
 		if err == nil && !s.c.Wait {
 			return errDone
 		}
@@ -165,11 +165,40 @@ func (s *submission) drive(ctx context.Context) error {
 	return nil
 }
 
+// handOver drives the corpus, and again whenever the server has lost some of what
+// it was given, if the corpus can be read again.
+func (s *submission) handOver(ctx context.Context) error {
+	opts := producer.Options{
+		Job: s.job, Spec: s.spec, Origin: s.origin, Window: s.origin.Window, Lane: queue.Lane(s.origin.Lane), Published: s.meter.published.Store,
+		Metrics: producer.NewMetrics(s.seen.registry), Log: s.log,
+	}
+	err := producer.Run(ctx, s.conn, s.puzzles, opts)
+	for errors.Is(err, producer.ErrLost) && !slices.Contains(s.origin.Paths, corpus.Stdin) {
+		fmt.Fprintf(s.stderr, "%v; what is missing is handed over again\n", err)
+		err = s.handOverAgain(ctx, opts)
+	}
+	return err
+}
+
+func (s *submission) handOverAgain(ctx context.Context, opts producer.Options) error {
+	if err := s.conn.Ensure(ctx, queue.Limits{}); err != nil { // a stream may be among what is lost
+		return err
+	}
+	puzzles, err := openCorpus(s.spec, s.origin.Paths, nil)
+	if err != nil {
+		return err
+	}
+	defer puzzles.Close()
+	s.reading.Store(puzzles)
+	return producer.Run(ctx, s.conn, puzzles, opts)
+}
+
 // follow looks where the job stands until it has ended and the corpus is driven:
 // a job may have been done before, and still the corpus must be the same. What came
 // of the drives before this one is of no interest.
 func (s *submission) follow(ctx context.Context, before uint32, heard chan<- struct{}, driven <-chan struct{}) error {
 	var last time.Time
+	waiting := false
 	for now, err := range s.conn.WatchStanding(ctx, s.job) {
 		if err != nil {
 			return err
@@ -185,6 +214,11 @@ func (s *submission) follow(ctx context.Context, before uint32, heard chan<- str
 		}
 		s.output.Store(&ledger.Output)
 		s.meter.solved.Store(ledger.Committed.Records)
+		if waits := !now.Ended() && ledger.Reason != ""; waits != waiting {
+			if waiting = waits; waits {
+				fmt.Fprintf(s.stderr, "job %s waits: %s\n", s.job, ledger.Reason)
+			}
+		}
 		switch {
 		case !now.Ended():
 		case ledger.State == wire.Done:

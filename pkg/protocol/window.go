@@ -76,6 +76,27 @@ func (w *Window) Hear(ledger *wire.Ledger, order wire.Order) error {
 	return nil
 }
 
+// Stalls reports whether nothing has come in between what was heard last and this
+// newer ledger.
+func (w *Window) Stalls(now *wire.Ledger) bool {
+	return w.ledger != nil && now != nil && now.Received == w.ledger.Received && now.Oldest() == w.ledger.Oldest()
+}
+
+// Lost returns the first chunk that was handed over and is neither committed nor
+// among those that the broker has. What is heard of the ledger must be newer. The
+// chunks of a job that has ended, or is to end, are not lost but removed.
+func (w *Window) Lost(stored map[int64]bool) (chunk int64, lost bool) {
+	if w.ledger == nil || w.ledger.State != wire.Open || w.order == wire.Cancel {
+		return 0, false
+	}
+	for chunk := w.ledger.Oldest() * w.partChunks; chunk < w.chunks; chunk++ {
+		if _, committed := w.ledger.Part(chunk / w.partChunks); !committed && !stored[chunk] {
+			return chunk, true
+		}
+	}
+	return 0, false
+}
+
 // Next returns what becomes of the next chunk: Publish, Compare, Pass, or Rest
 // until there is news.
 func (w *Window) Next() Step {

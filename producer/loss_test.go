@@ -1,0 +1,40 @@
+package producer
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/flipmill/flipmill/pkg/queue"
+	"github.com/flipmill/flipmill/pkg/wire"
+)
+
+// A drive that waits for its window ends when what it waits for is gone, and not
+// while a worker is long about it.
+func TestLost(t *testing.T) {
+	t.Parallel()
+	j := drive(t, broker(t, queue.Limits{}), open(t, testCorpus(1, 4*chunkRecords)), testSpec(t))
+	j.ledger(2)
+	var held []*queue.Delivery
+	for range 2 {
+		d, err := j.tasks.Next(j.ctx)
+		ok(t, err)
+		held = append(held, d)
+	}
+	for range 3 {
+		j.write(&wire.Ledger{State: wire.Open})
+		select {
+		case err := <-j.ended:
+			t.Fatalf("the drive ended with %v, though both tasks are with a worker", err)
+		case <-time.After(quiet):
+		}
+	}
+	ok(t, held[1].DoubleAck(j.ctx)) // and there is no result
+	j.write(&wire.Ledger{State: wire.Open})
+	if err := j.end(); !errors.Is(err, ErrLost) {
+		t.Errorf("the drive ended with %v, want %v", err, ErrLost)
+	}
+	if j.totals() != nil {
+		t.Error("the job is sealed")
+	}
+}
