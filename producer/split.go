@@ -47,8 +47,11 @@ func newSplitter(spec puzzle.Spec) *splitter { return &splitter{spec: spec} }
 // rangeRecords returns how many boards of a generated corpus are a chunk. Their task
 // is small, but the worker that makes them needs memory as for others.
 func rangeRecords(spec puzzle.Spec) int {
-	cells := spec.Size.Cells()
-	return min(maxChunkRecords, maxChunkBytes/(2*spec.Size.Lines()), maxChunkBytes/dataset.EstimateRow(spec, cells))
+	most := min(maxChunkRecords, maxChunkBytes/(2*spec.Size.Lines()))
+	if row := dataset.EstimateRow(spec, spec.Size.Cells()); row > 0 { // without columns it is 0
+		most = min(most, maxChunkBytes/row)
+	}
+	return most
 }
 
 // cost estimates the bytes that a record adds to its task and to its result.

@@ -302,6 +302,27 @@ func randomAnswers(rng *rand.Rand, c *puzzle.Chunk) []puzzle.Answers {
 	return answers
 }
 
+// So many generated boards are a chunk that its result fits into a message, and at
+// least one, whatever the columns.
+func TestMadeBoards(t *testing.T) {
+	spec, rng := testSpec(t), rand.New(rand.NewPCG(3, 3))
+	all := spec.Columns
+	for _, size := range []puzzle.Size{{Rows: 1, Cols: 1}, {Rows: 5, Cols: 5}, {Rows: 256, Cols: 16}, {Rows: 16, Cols: 256}} {
+		for _, columns := range [][]string{all, {}} {
+			spec.Size, spec.Columns = size, columns
+			n := rangeRecords(spec)
+			run := puzzle.NewRun(size, n)
+			for k := range run.Masks {
+				run.Masks[k] = uint16(rng.Uint32()) & uint16(1<<run.Width()-1)
+			}
+			chunk := &puzzle.Chunk{Spans: []puzzle.Span{{Records: n}}, Runs: []puzzle.Run{run}}
+			if task, result := messageSizes(t, spec, chunk); n < 1 || n > maxChunkRecords || max(task, result) > 1000<<10 {
+				t.Errorf("%s, columns %v: %d boards are messages of %d and %d bytes", size, columns, n, task, result)
+			}
+		}
+	}
+}
+
 // A chunk ends where it must, not before, and where the ones before it ended
 // does not matter: the rest of a corpus is cut as if it were all of one.
 func TestSplitIsAFunctionOfTheRecords(t *testing.T) {
