@@ -243,10 +243,14 @@ func statsCSV(m *dataset.Manifest, counts *tally.Tally) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// statsHeader names the columns of the table of statistics.
+func statsHeader() []string {
+	return []string{"rule", "target", "rows", "cols", "nullity", "status", "min_moves", "boards", "unique_optimal_boards", "optimal_solutions"}
+}
+
 func writeStatsCSV(to io.Writer, m *dataset.Manifest, rows []tally.Row) error {
 	w := csv.NewWriter(to)
-	header := []string{"rule", "target", "rows", "cols", "nullity", "status", "min_moves", "boards", "unique_optimal_boards", "optimal_solutions"}
-	if err := w.Write(header); err != nil {
+	if err := w.Write(statsHeader()); err != nil {
 		return err
 	}
 	for _, r := range rows {

@@ -57,6 +57,7 @@ type Config struct {
 	Moves       *int64        // nil: any
 	Status      string        // empty: any
 	Limit       int           // rows
+	For         string        // a reader of datasets
 	Progress    string        //
 	HTTP        string        // empty: nowhere
 	LogLevel    slog.Level    //

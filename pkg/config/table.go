@@ -180,6 +180,8 @@ func reportKeys(c *Config) []Key {
 			optional(name(&c.Status, "solved", "impossible", "unproven"))},
 		{"limit", "", "5", show, "most rows shown",
 			integer(&c.Limit, 1, 1<<30)},
+		{"for", "", "duckdb", []string{"query"}, "the program that is to read the dataset",
+			name(&c.For, "duckdb", "polars", "pandas", "spark", "bigquery", "athena")},
 		{"progress", "", "auto", []string{"run", "submit", "resume", "retry"}, "how progress is shown; auto: a bar on a terminal, plain lines elsewhere",
 			name(&c.Progress, "auto", "bar", "plain", "none")},
 		{"http", "", "", []string{"run", "submit", "worker", "aggregator", "health"}, "address at which /metrics, /livez and /readyz are served, such as :9464; without a host: the loopback; empty: nowhere",

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"encoding/csv"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestAthenaTypes: the columns that Athena is told of are those that DuckDB finds
+// in the files, in all tables and in both forms of cells.
+func TestAthenaTypes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	linkExamples(t, dir)
+	types := strings.NewReplacer("BIGINT", "bigint", "INTEGER", "int", "VARCHAR", "string", "BLOB", "binary")
+	for _, cells := range []string{"text", "bits"} {
+		flipmill(t, dir, "run", "examples/levels.csv", "--keep", "level,author", "--job", cells, "--cells", cells)
+		lines, err := command(t, dir, "query", "out/job="+cells, "--for", "athena").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, table := range []string{"results", "rejects", "stats"} {
+			declared := regexp.MustCompile(`TABLE flipmill\.` + table + ` \((.*)\) STORED`).FindSubmatch(lines)
+			if declared == nil {
+				t.Fatalf("no table %s in\n%s", table, lines)
+			}
+			text, err := query(dir, "SELECT column_name, column_type FROM (DESCRIBE FROM read_parquet('out/job="+cells+"/"+table+"/*.parquet', hive_partitioning = false))")
+			if err != nil {
+				t.Fatal(err)
+			}
+			records, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want []string
+			for _, r := range records[1:] {
+				want = append(want, "`"+r[0]+"` "+types.Replace(r[1]))
+			}
+			if got := string(declared[1]); got != strings.Join(want, ", ") {
+				t.Errorf("%s of %s: got\n%s\nwant\n%s", table, cells, got, strings.Join(want, ", "))
+			}
+		}
+	}
+}
