@@ -45,7 +45,8 @@ dataset that can be proved complete.
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return withCode(exitUsage, err) })
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(newHelp())
 	root.AddCommand(newRun(), newSolve(), newGenerate(), newVerify(), newStats(), newShow(), newQuery(), newSetup(), newDoctor(), newHealth(), newSubmit(), newWorker(), newAggregator(),
 		newStatus(), newList(), newWatch(), newWait(), newWhy(), newPause(), newResume(), newRetry(), newCancel(), newVersion(), newChild())
 	return root

@@ -28,6 +28,8 @@ the dataset there; put its name for BUCKET.`,
 		Example: `  flipmill query out/job=boards-5x5 | duckdb
   flipmill query out/job=boards-5x5 --for polars`,
 		Args: wantArgs(1, 1, "one DATASET folder, such as out/job=boards-5x5"),
+
+		ValidArgsFunction: completeDatasets,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := load(cmd)
 			if err != nil {

@@ -31,6 +31,8 @@ of the results.`,
   flipmill show out/job=boards-5x5 --moves 15
   flipmill show out/job=boards-5x5 --status impossible --limit 3`,
 		Args: wantArgs(1, 1, "one DATASET folder, such as out/job=boards-5x5"),
+
+		ValidArgsFunction: completeDatasets,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := load(cmd)
 			if err != nil {

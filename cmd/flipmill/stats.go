@@ -38,6 +38,8 @@ It reads the dataset's statistics, not its boards, so it takes no time.
 		Example: `  flipmill stats out/job=boards-5x5
   flipmill stats out/job=boards-5x5 --csv > stats.csv`,
 		Args: wantArgs(1, 1, "one DATASET folder, such as out/job=boards-5x5"),
+
+		ValidArgsFunction: completeDatasets,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := load(cmd)
 			if err != nil {

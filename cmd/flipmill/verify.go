@@ -21,6 +21,8 @@ its board, the statistics, the manifest. Names the rows of whatever is missing,
 doubled or altered.`,
 		Example: `  flipmill verify out/job=boards-5x5`,
 		Args:    wantArgs(1, 1, "one DATASET folder, such as out/job=boards-5x5"),
+
+		ValidArgsFunction: completeDatasets,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := load(cmd)
 			if err != nil {

@@ -34,9 +34,10 @@ func version() string {
 
 func newVersion() *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  wantArgs(0, 0, "no arguments"),
-		Run:   func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), version()) },
+		Use:     "version",
+		Short:   "Print the version",
+		Example: `  flipmill version`,
+		Args:    wantArgs(0, 0, "no arguments"),
+		Run:     func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), version()) },
 	}
 }

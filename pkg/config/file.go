@@ -114,7 +114,7 @@ func (f file) add(key string, value *yaml.Node, line int, keys []Key) error {
 		}
 		return err
 	}
-	return fmt.Errorf("no such key%s", didYouMean(key, known))
+	return fmt.Errorf("no such key%s", DidYouMean(key, known))
 }
 
 func scalarOrList(value *yaml.Node, k Key) (string, error) {
@@ -149,7 +149,7 @@ func unknownVariables(environment []string, keys []Key) []error {
 		if text == "" || !strings.HasPrefix(variable, variablePrefix) || slices.Contains(known, variable) || serviceLink(variable) {
 			continue
 		}
-		errs = append(errs, &Error{variable, Origin{Environment, variable}, fmt.Errorf("no such key%s", didYouMean(variable, known))})
+		errs = append(errs, &Error{variable, Origin{Environment, variable}, fmt.Errorf("no such key%s", DidYouMean(variable, known))})
 	}
 	return errs
 }

@@ -24,8 +24,8 @@ func Flags(cmd *cobra.Command) {
 		if k.Type == "bool" {
 			f.NoOptDefVal = "true"
 		}
-		if k.Values != nil {
-			complete(cmd, k.Name, cobra.FixedCompletions(k.Values, cobra.ShellCompDirectiveNoFileComp))
+		if offered := slices.Concat(k.Values, k.Usual); offered != nil {
+			complete(cmd, k.Name, cobra.FixedCompletions(offered, cobra.ShellCompDirectiveNoFileComp))
 		}
 	}
 	flags.String(configFlag, "", "YAML `file` with values for keys that no flag sets")

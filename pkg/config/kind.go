@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/flipmill/flipmill/pkg/puzzle"
 )
 
 // Kind says how a key's value is written.
@@ -14,6 +16,7 @@ type Kind struct {
 	Type   string   // one word for the help, such as "int"
 	Want   string   // what a value looks like: "a whole number from 0 to 1024"
 	Values []string // the only values, where they can be listed
+	Usual  []string // some of the values, where the others can not
 
 	set func(text string) error // checks the text and keeps the value
 }
@@ -48,7 +51,7 @@ func choice[T any](dst *T, names []string, parse func(string) (T, error)) Kind {
 	want := alternatives(names)
 	k := parsed(dst, "name", want, func(text string) (value T, err error) {
 		if !slices.Contains(names, text) {
-			return value, fmt.Errorf("%q: want %s%s", text, want, didYouMean(text, names))
+			return value, fmt.Errorf("%q: want %s%s", text, want, DidYouMean(text, names))
 		}
 		return parse(text)
 	})
@@ -74,6 +77,20 @@ func matching(dst *string, typ, want, pattern string) Kind {
 		}
 		return text, nil
 	})
+}
+
+// rule is a rule of the puzzle.
+func rule(dst *puzzle.Rule) Kind {
+	usual := []string{"plus", "fridge", "king", "x", "plus-torus", "king-torus", "x-torus"}
+	k := parsed(dst, "rule", "plus, fridge, king, x or stencil:abc/def/ghi, all but fridge optionally with -torus", func(text string) (puzzle.Rule, error) {
+		r, err := puzzle.ParseRule(text)
+		if err != nil {
+			err = fmt.Errorf("%w%s", err, DidYouMean(text, usual))
+		}
+		return r, err
+	})
+	k.Usual = usual
+	return k
 }
 
 func boolean(dst *bool) Kind {
@@ -167,9 +184,9 @@ func alternatives(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// didYouMean returns "; did you mean X?" for the nearest of the words, or
+// DidYouMean returns "; did you mean X?" for the nearest of the words, or
 // nothing where none is near.
-func didYouMean(text string, words []string) string {
+func DidYouMean(text string, words []string) string {
 	best, least := "", len(text)/3+2 // one slip in three letters, and always one
 	for _, w := range words {
 		if d := distance(text, w); d < least {

@@ -72,7 +72,7 @@ func jobKeys(c *Config) []Key {
 		{"preset", "", "", boards, "a known problem: stands for its rule, target, symbols, format and size",
 			optional(name(&c.Preset, presets()...))},
 		{"rule", "", "plus", boards, "which cells a press toggles: plus, fridge, king, x or stencil:abc/def/ghi; all but fridge also end in -torus",
-			parsed(&c.Spec.Rule, "rule", "plus, fridge, king, x or stencil:abc/def/ghi, all but fridge optionally with -torus", puzzle.ParseRule)},
+			rule(&c.Spec.Rule)},
 		{"target", "", "zero", boards, "the board to reach; either: whichever needs fewer presses",
 			choice(&c.Spec.Target, []string{"zero", "one", "either"}, puzzle.ParseTarget)},
 		{"search-limit", "", "1048576", puzzles, "most candidates tried for one board; beyond it the answer is unproven",

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/flipmill/flipmill/pkg/config"
+)
+
+// newHelp replaces cobra's own help, which ends with 0 where there is no such verb.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [VERB]",
+		Short:   "Tell what a verb does, with its flags and examples",
+		Example: `  flipmill help run`,
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+			for _, verb := range cmd.Root().Commands() {
+				if len(args) == 0 && verb.IsAvailableCommand() {
+					names = append(names, cobra.CompletionWithDesc(verb.Name(), verb.Short))
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			verb, _, err := cmd.Root().Find(args)
+			if err != nil || len(args) > 0 && verb == cmd.Root() {
+				return withCode(exitUsage, unknownVerb(cmd.Root(), args[0]))
+			}
+			verb.InitDefaultHelpFlag()
+			return verb.Help()
+		},
+	}
+}
+
+// flagError says which flag was probably meant.
+func flagError(cmd *cobra.Command, err error) error {
+	unknown, ok := err.(*pflag.NotExistError)
+	if !ok {
+		return withCode(exitUsage, err)
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	meant := config.DidYouMean(unknown.GetSpecifiedName(), names)
+	return withCode(exitUsage, fmt.Errorf("%w%s; flipmill help %s lists the flags", err, meant, cmd.Name()))
+}
+
+// completeDatasets offers the shell folders.
+func completeDatasets(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
