@@ -160,7 +160,7 @@ func lookAtOutput(folder string) queue.Finding {
 	if err != nil {
 		return queue.Finding{Check: "output", Found: err.Error(), Advice: "restore the file, or remove it and lose the jobs that belong to the folder"}
 	}
-	found := fmt.Sprintf("%s takes commits, %.1f GiB free", folder, float64(free)/(1<<30))
+	found := fmt.Sprintf("%s takes commits, %d MiB free", folder, free>>20)
 	if identity != "" {
 		found += "; it is output " + identity
 	}

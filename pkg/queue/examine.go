@@ -30,7 +30,7 @@ const (
 )
 
 const (
-	adviceSetup = "run flipmill setup, with the limits that you want"
+	adviceSetup = "run flipmill setup with the limits that you want, or doctor with those that you gave it"
 	adviceRoles = "give this user the permissions of a role in deployments/nats/roles.conf"
 )
 

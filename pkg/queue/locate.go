@@ -32,11 +32,13 @@ const (
 func (c *Conn) Locate(ctx context.Context, job string) (map[int64]Place, error) {
 	places := map[int64]Place{}
 	err := puzzle.CheckJob(job)
-	if err == nil {
-		err = c.locateTasks(ctx, job, places)
-	}
-	if err == nil {
-		err = c.locateResults(ctx, job, places)
+	for _, locate := range []func(context.Context, string, map[int64]Place) error{c.locateTasks, c.locateResults} {
+		if err == nil {
+			err = locate(ctx, job, places)
+		}
+		if errors.Is(err, ErrNotFound) { // a stream that was deleted has none
+			err = nil
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("locate the chunks of job %s: %w", job, err)

@@ -59,6 +59,8 @@ func TestLocate(t *testing.T) {
 	at(map[int64]string{0: Solved, 1: Taken, 2: Queued})
 	ok(t, c.PurgePart(ctx, "j", 0))
 	at(map[int64]string{1: Taken, 2: Queued})
+	ok(t, c.js.DeleteStream(ctx, tasksStream))
+	at(nil)
 	if _, err := c.Locate(ctx, "*"); err == nil {
 		t.Error("jobs are located by a pattern")
 	}
