@@ -112,6 +112,9 @@ func (p *pipeline) roles(ctx context.Context, conn *queue.Conn, progress io.Writ
 		return worker.Run(ctx, ctx, conn, worker.Options{Slots: p.workers, Metrics: worker.NewMetrics(p.seen.registry), Log: p.log})
 	})
 	group.Go(func() error {
+		// Not whoever waits for this: when a stop is cut short, reading may still
+		// wait for a pipe.
+		defer p.puzzles.Close()
 		err := producer.Run(ctx, conn, p.puzzles, producer.Options{
 			Job: p.job, Spec: p.spec, Window: p.window, Published: m.published.Store,
 			Metrics: producer.NewMetrics(p.seen.registry), Log: p.log,

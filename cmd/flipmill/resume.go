@@ -162,7 +162,6 @@ func (v *jobVerb) redrive(ctx context.Context, verb string, job *wire.Job) error
 	if err != nil {
 		return elsewhere(job, err)
 	}
-	defer puzzles.Close()
 	s := &submission{c: &c, verb: verb, job: job.ID, spec: job.Spec, origin: job.Origin, puzzles: puzzles, stderr: v.err, log: v.log}
 	return s.run(ctx)
 }

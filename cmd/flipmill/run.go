@@ -177,7 +177,6 @@ func (r *runner) solve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer puzzles.Close()
 	drain, abort, stop := daemon.Context(ctx, r.c.StopTimeout)
 	defer stop()
 	p := &pipeline{

@@ -206,6 +206,23 @@ func TestRunInterruptedAsItStarts(t *testing.T) {
 	}
 }
 
+// TestRunInterruptedWhileItReads: a pipe that gives nothing cannot hold it up, and
+// the reading that is left behind does no harm.
+func TestRunInterruptedWhileItReads(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "boards.txt")
+	check(t, syscall.Mkfifo(path, 0o600))
+	pipe, err := os.OpenFile(path, os.O_RDWR, 0)
+	check(t, err)
+	defer pipe.Close()
+	go pipe.WriteString(strings.Repeat("0000\n", 3*65_536)) // ends with the pipe
+	cmd := command(t, dir, "run", "boards.txt", "--size", "2x2", "--part-chunks", "1", "--stop-timeout", "100ms", "--log-level", "info", "-o", "out")
+	if exit := interrupt(t, cmd, 2, syscall.SIGTERM); exit == nil || exit.ExitCode() != int(exitTerminated) {
+		t.Errorf("it ends with %v", exit)
+	}
+}
+
 // TestUnfinishedJobRefusesAnotherCorpus changes the corpus of an interrupted run.
 func TestUnfinishedJobRefusesAnotherCorpus(t *testing.T) {
 	t.Parallel()

@@ -64,7 +64,6 @@ numbers are handed over.`,
 			if s.puzzles, err = openCorpus(spec, args, cmd.InOrStdin()); err != nil {
 				return err
 			}
-			defer s.puzzles.Close()
 			if err := s.run(cmd.Context()); err != nil {
 				return err
 			}
@@ -166,8 +165,10 @@ func (s *submission) drive(ctx context.Context) error {
 }
 
 // handOver drives the corpus, and again whenever the server has lost some of what
-// it was given, if the corpus can be read again.
+// it was given, if the corpus can be read again. It closes the corpus itself: when
+// a stop is cut short, reading may still wait for a pipe.
 func (s *submission) handOver(ctx context.Context) error {
+	defer s.puzzles.Close()
 	opts := producer.Options{
 		Job: s.job, Spec: s.spec, Origin: s.origin, Window: s.origin.Window, Lane: queue.Lane(s.origin.Lane), Published: s.meter.published.Store,
 		Metrics: producer.NewMetrics(s.seen.registry), Log: s.log,
