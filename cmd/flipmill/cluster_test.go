@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -89,15 +88,7 @@ func TestPurgedStreams(t *testing.T) {
 	first := c.start("worker", "--workers", "1")
 	aggregator.await("part committed", 1)
 	first.kill()
-	nc, err := nats.Connect(c.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := c.jetStream()
 	for _, name := range []string{"FLIPMILL_TASKS", "FLIPMILL_RESULTS"} {
 		stream, err := js.Stream(t.Context(), name)
 		if err == nil {
@@ -119,15 +110,7 @@ func TestRemovedStream(t *testing.T) {
 	c := newCluster(t, nil)
 	want := calm(t, c.dir)
 	c.run("setup")
-	nc, err := nats.Connect(c.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := c.jetStream()
 	c.start("aggregator", "-o", "far")
 	submit := c.start("submit", append(smallJob, "--window", "1", "--wait")...)
 	const tasks = "FLIPMILL_TASKS"
