@@ -29,6 +29,7 @@ func arrows() map[string]arrow {
 		".":                    {},
 		"pkg/puzzle":           {},
 		"pkg/daemon":           {},
+		"pkg/draw":             {},
 		"pkg/solver":           {imports: "pkg/puzzle"},
 		"pkg/tally":            {imports: "pkg/puzzle"},
 		"pkg/generate":         {imports: "pkg/puzzle"},
