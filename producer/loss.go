@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/flipmill/flipmill/pkg/protocol"
 	"github.com/flipmill/flipmill/pkg/queue"
 )
 
@@ -31,7 +32,7 @@ func (p *producer) checkLoss(ctx context.Context) error {
 	}
 	p.stalled = false // there was nothing to wait for in between
 	if chunk, lost := p.window.Lost(stored); lost {
-		return fmt.Errorf("%w: chunk %d is neither there nor committed", ErrLost, chunk)
+		return fmt.Errorf("%w: chunk %d is neither there nor committed", protocol.ErrLost, chunk)
 	}
 	return nil
 }
@@ -40,7 +41,7 @@ func (p *producer) checkLoss(ctx context.Context) error {
 // all with it.
 func withoutStream(err error) error {
 	if errors.Is(err, queue.ErrNotFound) {
-		return fmt.Errorf("%w: %w", ErrLost, err)
+		return fmt.Errorf("%w: %w", protocol.ErrLost, err)
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flipmill/flipmill/pkg/protocol"
 	"github.com/flipmill/flipmill/pkg/queue"
 	"github.com/flipmill/flipmill/pkg/wire"
 )
@@ -31,8 +32,8 @@ func TestLost(t *testing.T) {
 	}
 	ok(t, held[1].DoubleAck(j.ctx)) // and there is no result
 	j.write(&wire.Ledger{State: wire.Open})
-	if err := j.end(); !errors.Is(err, ErrLost) {
-		t.Errorf("the drive ended with %v, want %v", err, ErrLost)
+	if err := j.end(); !errors.Is(err, protocol.ErrLost) {
+		t.Errorf("the drive ended with %v, want %v", err, protocol.ErrLost)
 	}
 	if j.totals() != nil {
 		t.Error("the job is sealed")

@@ -20,7 +20,7 @@
 //     is not published again. So to drive a job again after a loss publishes what
 //     is missing and no more.
 //   - While a drive rests and nothing comes in, it makes sure that what it waits for
-//     is still there: it ends with ErrLost rather than wait for what was lost.
+//     is still there: it ends with protocol.ErrLost rather than wait for what was lost.
 //   - A job is sealed with its totals only after all its chunks are stored.
 //   - While people want the job paused, nothing more is published: what is in
 //     the window is finished, and then the job rests.
@@ -49,8 +49,6 @@ import (
 var (
 	// ErrJobFailed says that the aggregator has given the job up, or people have.
 	ErrJobFailed = errors.New("job failed")
-	// ErrLost says that the broker no longer has a chunk that it had taken.
-	ErrLost = errors.New("the broker has lost messages")
 	// ErrNoRoom says that the broker cannot hold the results of one part.
 	ErrNoRoom = errors.New("the stream of results is too small for a part")
 )

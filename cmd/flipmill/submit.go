@@ -174,7 +174,7 @@ func (s *submission) handOver(ctx context.Context) error {
 		Metrics: producer.NewMetrics(s.seen.registry), Log: s.log,
 	}
 	err := producer.Run(ctx, s.conn, s.puzzles, opts)
-	for (errors.Is(err, producer.ErrLost) || errors.Is(err, protocol.ErrPartsGone)) && !slices.Contains(s.origin.Paths, corpus.Stdin) {
+	for errors.Is(err, protocol.ErrLost) && !slices.Contains(s.origin.Paths, corpus.Stdin) {
 		fmt.Fprintf(s.stderr, "%v; what is missing is handed over again\n", err)
 		err = s.handOverAgain(ctx, opts)
 	}

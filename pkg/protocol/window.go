@@ -12,9 +12,9 @@ import (
 var (
 	// ErrOtherCorpus says that committed parts come from another corpus.
 	ErrOtherCorpus = errors.New("committed parts were made from another corpus")
-	// ErrPartsGone says that parts which this drive has passed by were committed,
-	// and are no longer: their output was lost. Another drive brings them again.
-	ErrPartsGone = errors.New("committed parts have gone from the output: drive the job again")
+	// ErrLost says that something is neither on the broker nor committed any more
+	// that this drive has handed over, or passed by. Another drive brings it again.
+	ErrLost = errors.New("what was handed over is lost")
 )
 
 // Window knows how far a producer has come with a corpus, and how far it may go:
@@ -70,7 +70,7 @@ func (w *Window) Hear(ledger *wire.Ledger, order wire.Order) error {
 	w.ledger, w.order = ledger, order
 	oldest := ledger.Oldest()
 	if oldest < w.oldest && oldest*w.partChunks < w.chunks {
-		return fmt.Errorf("part %d: %w", oldest, ErrPartsGone)
+		return fmt.Errorf("%w: part %d has gone from the output", ErrLost, oldest)
 	}
 	w.oldest = max(w.oldest, oldest)
 	return nil

@@ -34,7 +34,7 @@ func hear(t *testing.T, w *protocol.Window, ledger *wire.Ledger, order wire.Orde
 // by: it ends, since it would wait for them for ever. What it has not come to yet
 // it still brings.
 func TestCommittedPartsGo(t *testing.T) {
-	for passed, want := range []error{nil, protocol.ErrPartsGone, protocol.ErrPartsGone} {
+	for passed, want := range []error{nil, protocol.ErrLost, protocol.ErrLost} {
 		w := protocol.NewWindow(1, 2)
 		committed := done(1, 2)
 		committed.State = wire.Open

@@ -197,29 +197,6 @@ func (c *Conn) change(ctx context.Context, id string, change func(*wire.Job) err
 	}
 }
 
-// DeleteJob removes all that the broker has of a job.
-func (c *Conn) DeleteJob(ctx context.Context, id string) error {
-	if err := puzzle.CheckJob(id); err != nil {
-		return fmt.Errorf("delete job: %w", err)
-	}
-	kv, err := c.jobs(ctx)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(
-		c.PurgeTasks(ctx, id),
-		c.PurgeResults(ctx, id),
-		c.do(ctx, func(ctx context.Context) error { return kv.Purge(ctx, id+troubleSuffix) }),
-		c.do(ctx, func(ctx context.Context) error { return kv.Purge(ctx, id+controlSuffix) }),
-		c.do(ctx, func(ctx context.Context) error { return kv.Purge(ctx, id+ledgerSuffix) }),
-		c.do(ctx, func(ctx context.Context) error { return kv.Purge(ctx, id) }),
-	)
-	if err != nil {
-		return fmt.Errorf("delete job %s: %w", id, err)
-	}
-	return nil
-}
-
 // Ledger returns the ledger of a job, or ErrNotFound.
 func (c *Conn) Ledger(ctx context.Context, id string) (*wire.Ledger, error) {
 	entry, err := c.entry(ctx, id, ledgerSuffix)

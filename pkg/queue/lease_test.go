@@ -79,7 +79,7 @@ func TestWatchStandings(t *testing.T) {
 	parts := []wire.Part{{Number: 0}}
 	ok(t, writeLedger(ctx, c, "b", &wire.Ledger{State: wire.Open, Parts: parts}))
 	ok(t, c.PutOrder(ctx, "a", wire.Pause))
-	ok(t, c.DeleteJob(ctx, "never"))
+	forget(t, c, "never")
 	_, err := c.bucket.Put(ctx, "bad", []byte("not a job"))
 	ok(t, err)
 	if _, err = c.Job(ctx, "bad"); err == nil {

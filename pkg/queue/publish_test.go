@@ -87,7 +87,7 @@ func TestJobComesAgain(t *testing.T) {
 		if n := stored(t, c, resultsStream); n != 1 {
 			t.Errorf("%d results are stored, want 1", n)
 		}
-		ok(t, c.DeleteJob(ctx, "j"))
+		forget(t, c, "j")
 	}
 }
 
@@ -113,7 +113,7 @@ func TestInvalidID(t *testing.T) {
 			t.Errorf("published under %+v", id)
 		}
 	}
-	if c.PurgePart(ctx, "*", 1) == nil || c.PurgePart(ctx, "j", -1) == nil || c.DeleteJob(ctx, ">") == nil {
+	if c.PurgePart(ctx, "*", 1) == nil || c.PurgePart(ctx, "j", -1) == nil || c.PurgeTasks(ctx, ">") == nil || c.PurgeResults(ctx, "*") == nil {
 		t.Error("purged by a pattern")
 	}
 }

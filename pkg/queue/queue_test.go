@@ -87,6 +87,20 @@ func ok(t testing.TB, err error) {
 	}
 }
 
+// forget removes all that the broker has of a job, as an operator can with NATS's
+// own command.
+func forget(t testing.TB, c *Conn, id string) {
+	t.Helper()
+	ctx := testContext(t)
+	kv, err := c.jobs(ctx)
+	ok(t, err)
+	for _, key := range standingKeys(id) {
+		ok(t, kv.Purge(ctx, key))
+	}
+	ok(t, c.PurgeTasks(ctx, id))
+	ok(t, c.PurgeResults(ctx, id))
+}
+
 func wantError(t testing.TB, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {

@@ -92,7 +92,7 @@ func TestOrders(t *testing.T) {
 	}
 
 	// A job that is deleted and made again has no orders.
-	ok(t, c.DeleteJob(ctx, "j"))
+	forget(t, c, "j")
 	_, err := c.Standing(ctx, "j")
 	wantError(t, err, ErrNotFound)
 	create(t, c, "j")
