@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flipmill/flipmill/pkg/queue"
+	"github.com/flipmill/flipmill/pkg/view"
 	"github.com/flipmill/flipmill/pkg/wire"
 )
 
@@ -42,7 +43,7 @@ func TestAggregatorsStandIn(t *testing.T) {
 	worker := c.start("worker", "--workers", "1")
 	first.await("part committed", 1)
 	worker.kill() // so that the job waits for all that follows
-	before := ask[view](c, exitOK, "status", "boards")
+	before := ask[view.Status](c, exitOK, "status", "boards")
 	first.kill()
 	second.await("job taken from an aggregator that was silent", 1)
 	second.await("job taken up", 1)
@@ -51,7 +52,7 @@ func TestAggregatorsStandIn(t *testing.T) {
 	second.signal(syscall.SIGTERM)
 	second.succeed()
 	third.await("job taken up", 1)
-	now := ask[view](c, exitOK, "status", "boards")
+	now := ask[view.Status](c, exitOK, "status", "boards")
 	if now.Output == "" || now.Output != before.Output || now.Holder == "" || now.Holder == before.Holder {
 		t.Errorf("status says %+v, before it said %+v", now, before)
 	}
@@ -116,7 +117,7 @@ func TestLostOutput(t *testing.T) {
 	submit := c.start("submit", append(smallJob, "--window", "1")...)
 	first.await("part committed", 2)
 	first.kill()
-	identity := ask[view](c, exitOK, "status", "boards").Output
+	identity := ask[view.Status](c, exitOK, "status", "boards").Output
 	if err := os.RemoveAll(filepath.Join(c.dir, "far")); err != nil {
 		t.Fatal(err)
 	}

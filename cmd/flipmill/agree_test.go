@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/flipmill/flipmill/pkg/view"
 )
 
 // TestVerbsAgree: jobs of no record, of one, and of one more or less than a chunk or
@@ -31,24 +33,24 @@ func TestVerbsAgree(t *testing.T) {
 	}
 	c.start("worker", "--workers", "2")
 	ends := map[string]string{} // by the job, what wait says
-	text := func(v view) string { data, _ := json.Marshal(v); return string(data) }
+	text := func(v view.Status) string { data, _ := json.Marshal(v); return string(data) }
 	for _, records := range sizes {
-		v := ask[view](c, exitOK, "wait", name(records))
+		v := ask[view.Status](c, exitOK, "wait", name(records))
 		chunks := (records + chunk - 1) / chunk
 		parts := max(1, int(chunks+1)/2)
 		if v.State != "done" || *v.Percent != 100 || *v.Records != records || *v.Chunks != chunks || v.Parts != parts ||
-			v.Committed != (count{chunks, records}) || v.Received != v.Committed {
+			v.Committed != (view.Count{Chunks: chunks, Records: records}) || v.Received != v.Committed {
 			t.Errorf("%d records: %s", records, text(v))
 		}
 		ends[v.Job] = text(v)
-		if e := ask[*explanation](c, exitOK, "why", v.Job); text(e.view) != text(v) || len(e.Places) > 0 {
-			t.Errorf("%d records: why says %s with %+v", records, text(e.view), e.Places)
+		if e := ask[*view.Explanation](c, exitOK, "why", v.Job); text(e.Status) != text(v) || len(e.Places) > 0 {
+			t.Errorf("%d records: why says %s with %+v", records, text(e.Status), e.Places)
 		}
-		if s := ask[view](c, exitOK, "status", v.Job); text(s) != text(v) {
+		if s := ask[view.Status](c, exitOK, "status", v.Job); text(s) != text(v) {
 			t.Errorf("%d records: status says %s", records, text(s))
 		}
 	}
-	all := ask[[]view](c, exitOK, "list")
+	all := ask[[]view.Status](c, exitOK, "list")
 	for _, v := range all {
 		if text(v) != ends[v.Job] {
 			t.Errorf("list says %s, wait %s", text(v), ends[v.Job])

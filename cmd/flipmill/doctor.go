@@ -19,6 +19,7 @@ import (
 	"github.com/flipmill/flipmill/pkg/daemon"
 	"github.com/flipmill/flipmill/pkg/dataset"
 	"github.com/flipmill/flipmill/pkg/queue"
+	"github.com/flipmill/flipmill/pkg/view"
 )
 
 func newDoctor() *cobra.Command {
@@ -115,7 +116,7 @@ func lookAtJobs(jobs []*queue.Standing, now time.Time) []queue.Finding {
 			continue
 		}
 		open++
-		if v := newView(s, now); v.unserved() {
+		if v := view.NewStatus(s, now); v.Unserved() {
 			unserved[v.Output] = append(unserved[v.Output], v.Job)
 		}
 	}

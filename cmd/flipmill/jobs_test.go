@@ -11,6 +11,7 @@ import (
 
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/queue"
+	"github.com/flipmill/flipmill/pkg/view"
 	"github.com/flipmill/flipmill/pkg/wire"
 )
 
@@ -38,10 +39,10 @@ func (c *cluster) exits(want code, text, verb string, args ...string) {
 
 // until asks why a job waits until the answer is as wanted. The job need not be
 // there yet.
-func (c *cluster) until(what string, wanted func(*explanation) bool) *explanation {
+func (c *cluster) until(what string, wanted func(*view.Explanation) bool) *view.Explanation {
 	c.t.Helper()
 	for late := time.Now().Add(processPatience); ; {
-		e := &explanation{}
+		e := &view.Explanation{}
 		p := c.start("why", "boards", "--json")
 		switch code := p.exit(); code {
 		case int(exitOK):
@@ -56,12 +57,12 @@ func (c *cluster) until(what string, wanted func(*explanation) bool) *explanatio
 			c.t.Fatalf("%s ends with %d:\n%s", p.name, code, p.log())
 		}
 		if time.Now().After(late) {
-			c.t.Fatalf("never %s: %+v with %+v", what, e.view, e.Places)
+			c.t.Fatalf("never %s: %+v with %+v", what, e.Status, e.Places)
 		}
 	}
 }
 
-func (e *explanation) where(where string) (n int) {
+func where(e *view.Explanation, where string) (n int) {
 	for _, p := range e.Places {
 		if p.Where == where {
 			n++
@@ -81,43 +82,43 @@ func TestJobVerbs(t *testing.T) {
 		c.exits(exitNotFound, "not found", verb, "boards")
 	}
 	c.exits(exitUsage, "job id", "status", "Boards")
-	if all := ask[[]view](c, exitOK, "list"); len(all) != 0 {
+	if all := ask[[]view.Status](c, exitOK, "list"); len(all) != 0 {
 		t.Errorf("jobs of an empty server: %+v", all)
 	}
 
 	submit := c.start("submit", append(smallJob, "--wait")...)
 	submit.await("aggregator", 1) // is what it waits for
-	v := ask[view](c, exitOK, "status", "boards")
+	v := ask[view.Status](c, exitOK, "status", "boards")
 	if v.State != "open" || v.Heard != nil || v.Percent != nil || v.Records != nil || v.Drives != 1 {
 		t.Errorf("before there is an aggregator: %+v", v)
 	}
 	c.exits(exitOK, "no aggregator has taken the job up", "status", "boards")
 
 	aggregator := c.start("aggregator", "-o", "far")
-	e := c.until("queued", func(e *explanation) bool { return e.where(queue.Queued) == 4 }) // a window of 2 parts
+	e := c.until("queued", func(e *view.Explanation) bool { return where(e, queue.Queued) == 4 }) // a window of 2 parts
 	if s := e.Slowest; s == nil || s.Where != queue.Queued || s.Lane != "normal" || len(e.Places) != 4 {
 		t.Errorf("without workers it waits for %+v of %+v", s, e.Places)
 	}
 	c.exits(exitTimeout, "is open after 100ms", "wait", "boards", "--timeout", "100ms")
 
 	// Pause: what is queued is finished, nothing more is handed over.
-	v = ask[view](c, exitOK, "pause", "boards")
+	v = ask[view.Status](c, exitOK, "pause", "boards")
 	if v.State != "paused" {
 		t.Errorf("after pause: %+v", v)
 	}
 	c.start("worker", "--workers", "2")
-	c.until("finished what was queued", func(e *explanation) bool { return e.Parts == 2 })
+	c.until("finished what was queued", func(e *view.Explanation) bool { return e.Parts == 2 })
 	aggregator.await("part committed", 2)
-	e = c.until("rested", func(e *explanation) bool { return e.Committed.Chunks == 4 })
+	e = c.until("rested", func(e *view.Explanation) bool { return e.Committed.Chunks == 4 })
 	if e.State != "paused" || len(e.Places) != 0 || e.Received != e.Committed {
-		t.Errorf("a paused job: %+v with %+v", e.view, e.Places)
+		t.Errorf("a paused job: %+v with %+v", e.Status, e.Places)
 	}
 
 	watch := c.start("watch", "boards", "--json")
-	ask[view](c, exitOK, "resume", "boards")
-	done := ask[view](c, exitOK, "wait", "boards", "--timeout", "2m")
+	ask[view.Status](c, exitOK, "resume", "boards")
+	done := ask[view.Status](c, exitOK, "wait", "boards", "--timeout", "2m")
 	records := int64(12*65_536 - 1000)
-	if done.State != "done" || *done.Percent != 100 || *done.Records != records || done.Committed != (count{12, records}) || done.Received != done.Committed || done.Silent != nil {
+	if done.State != "done" || *done.Percent != 100 || *done.Records != records || done.Committed != (view.Count{Chunks: 12, Records: records}) || done.Received != done.Committed || done.Silent != nil {
 		t.Errorf("at the end: %+v", done)
 	}
 	submit.succeed()
@@ -125,9 +126,9 @@ func TestJobVerbs(t *testing.T) {
 	checkWatched(t, watch.out.String(), 3)
 
 	// All say the same.
-	status, all := ask[view](c, exitOK, "status", "boards"), ask[[]view](c, exitOK, "list")
-	text := func(v view) string { data, _ := json.Marshal(v); return string(data) }
-	if len(all) != 1 || text(all[0]) != text(done) || text(status) != text(done) || text(ask[*explanation](c, exitOK, "why", "boards").view) != text(done) {
+	status, all := ask[view.Status](c, exitOK, "status", "boards"), ask[[]view.Status](c, exitOK, "list")
+	text := func(v view.Status) string { data, _ := json.Marshal(v); return string(data) }
+	if len(all) != 1 || text(all[0]) != text(done) || text(status) != text(done) || text(ask[*view.Explanation](c, exitOK, "why", "boards").Status) != text(done) {
 		t.Errorf("status %s, list %+v, wait %s", text(status), all, text(done))
 	}
 	for _, verb := range []string{"pause", "resume", "cancel"} {
@@ -142,9 +143,9 @@ func TestJobVerbs(t *testing.T) {
 func checkWatched(t *testing.T, out string, least int) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	var last view
+	var last view.Status
 	for i, line := range lines {
-		var v view
+		var v view.Status
 		if err := json.Unmarshal([]byte(line), &v); err != nil {
 			t.Fatal(err)
 		}
@@ -168,16 +169,16 @@ func TestCancelledJob(t *testing.T) {
 	submit := c.start("submit", append(smallJob, "--wait")...)
 	c.start("aggregator", "-o", "far").await("job taken up", 1)
 	worker := c.start("worker", "--workers", "1")
-	c.until("under way", func(e *explanation) bool { return e.Parts > 0 })
+	c.until("under way", func(e *view.Explanation) bool { return e.Parts > 0 })
 	worker.kill()
 	wait, watch := c.start("wait", "boards"), c.start("watch", "boards")
-	ask[view](c, exitOK, "cancel", "boards")
+	ask[view.Status](c, exitOK, "cancel", "boards")
 	for _, p := range []*process{submit, wait, watch} {
 		if code := p.exit(); code != int(exitJobFailed) {
 			t.Errorf("%s ends with %d:\n%s", p.name, code, p.log())
 		}
 	}
-	if v := ask[view](c, exitOK, "status", "boards"); v.State != "cancelled" {
+	if v := ask[view.Status](c, exitOK, "status", "boards"); v.State != "cancelled" {
 		t.Errorf("after cancel: %+v", v)
 	}
 	c.start("worker") // what there is of the job, it drops
@@ -202,41 +203,6 @@ func TestCancelledJob(t *testing.T) {
 	}
 }
 
-// What is said of a job follows from its records alone.
-func TestView(t *testing.T) {
-	heard := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	job := func(totals *wire.Totals) *wire.Job {
-		return &wire.Job{ID: "j", Spec: puzzle.Spec{PartChunks: 2}, Totals: totals}
-	}
-	ledger := func(state wire.State, records int64) *wire.Ledger {
-		return &wire.Ledger{State: state, Received: wire.Count{Records: records}}
-	}
-	sealed := &wire.Totals{Records: 3000, Chunks: 3}
-	for name, test := range map[string]struct {
-		standing queue.Standing
-		after    time.Duration
-		want     string
-	}{
-		"new":      {queue.Standing{Job: job(nil)}, 0, "j  open  -  0 of - records received, 0 committed in 0 parts; no aggregator has taken the job up"},
-		"unsealed": {queue.Standing{Job: job(nil), Ledger: ledger(wire.Open, 2000), Heard: heard}, time.Second, "j  open  -  2,000 of - records received, 0 committed in 0 parts"},
-		"sealed":   {queue.Standing{Job: job(sealed), Ledger: ledger(wire.Open, 2000), Heard: heard}, time.Second, "j  open  66.6%  2,000 of 3,000 records received, 0 committed in 0 parts"},
-		"last part": {queue.Standing{Job: job(sealed), Ledger: ledger(wire.Open, 3000), Heard: heard}, -time.Hour, // a clock that is behind
-			"j  open  99.9%  3,000 of 3,000 records received, 0 committed in 0 parts"},
-		"silent": {queue.Standing{Job: job(sealed), Ledger: ledger(wire.Open, 0), Heard: heard}, 75 * time.Second,
-			"j  open  0.0%  0 of 3,000 records received, 0 committed in 0 parts; no aggregator has been heard of for 75 s"},
-		"lost output": {queue.Standing{Job: job(nil), Ledger: &wire.Ledger{State: wire.Open, Output: "5f0c", Holder: "h"}, Heard: heard}, 75 * time.Second,
-			"j  open  -  0 of - records received, 0 committed in 0 parts; no aggregator of output 5f0c has been heard of for 75 s"},
-		"empty": {queue.Standing{Job: job(&wire.Totals{}), Ledger: ledger(wire.Open, 0), Heard: heard}, 0, "j  open  0.0%  0 of 0 records received, 0 committed in 0 parts"},
-		"done":  {queue.Standing{Job: job(&wire.Totals{}), Ledger: ledger(wire.Done, 0), Heard: heard}, time.Hour, "j  done  100.0%  0 of 0 records received, 0 committed in 0 parts"},
-		"failed": {queue.Standing{Job: job(nil), Ledger: &wire.Ledger{State: wire.Failed, Reason: "a bug"}, Heard: heard}, time.Hour,
-			"j  failed  -  0 of - records received, 0 committed in 0 parts; a bug"},
-	} {
-		if got := newView(&test.standing, heard.Add(test.after)).line(); got != test.want {
-			t.Errorf("%s: got  %s\nwant %s", name, got, test.want)
-		}
-	}
-}
-
 // Every chunk of an open part is somewhere, and the one that holds the job up is
 // named.
 func TestExplanation(t *testing.T) {
@@ -252,21 +218,21 @@ func TestExplanation(t *testing.T) {
 		3: {Where: queue.Taken, Lane: queue.Low, Since: ago(70)},
 		6: {Where: queue.Queued, Lane: queue.Low, Since: ago(60)},
 	}
-	e := newExplanation(s, places, now)
-	place := func(chunk, part int64, where, lane string, seconds float64, deliveries int64) chunkPlace {
-		return chunkPlace{Chunk: chunk, Part: part, Where: where, Lane: lane, Seconds: seconds, Deliveries: deliveries}
+	e := view.Explain(s, places, now)
+	place := func(chunk, part int64, where, lane string, seconds float64, deliveries int64) view.Place {
+		return view.Place{Chunk: chunk, Part: part, Where: where, Lane: lane, Seconds: seconds, Deliveries: deliveries}
 	}
-	want := []chunkPlace{place(2, 1, "solved", "", 80, 1), place(3, 1, "taken", "low", 70, 1), place(6, 3, "queued", "low", 60, 0)}
+	want := []view.Place{place(2, 1, "solved", "", 80, 1), place(3, 1, "taken", "low", 70, 1), place(6, 3, "queued", "low", 60, 0)}
 	if !slices.Equal(e.Places, want) || *e.Slowest != want[1] {
 		t.Errorf("got %+v, slowest %+v", e.Places, e.Slowest)
 	}
 	s.Job.Totals = &wire.Totals{Records: 8, Chunks: 8}
-	e = newExplanation(s, places, now)
-	want = append(want, place(7, 3, missing, "", 0, 0))
+	e = view.Explain(s, places, now)
+	want = append(want, place(7, 3, view.Missing, "", 0, 0))
 	if !slices.Equal(e.Places, want) || *e.Slowest != want[3] {
 		t.Errorf("sealed: got %+v, slowest %+v", e.Places, e.Slowest)
 	}
-	text := e.text()
+	text := whyText(e)
 	for _, line := range []string{"4 chunks of open parts: 1 missing, 1 queued, 1 solved, 1 taken\n", "slowest: chunk 7 of part 3, missing for 0 s\n", "\n3      1     taken    70       low   1           -      \n"} {
 		if !strings.Contains(text, line) {
 			t.Errorf("no %q in\n%s", line, text)
@@ -274,18 +240,18 @@ func TestExplanation(t *testing.T) {
 	}
 	s.Troubles.Add(wire.Trouble{Chunk: 2, Delivered: 3, Message: "no room", At: ago(9).UnixMilli(), Retry: ago(8).UnixMilli()})
 	s.Troubles.Add(wire.Trouble{Chunk: 3, Delivered: 2, Message: "no answer", At: ago(5).UnixMilli(), Retry: ago(-7).UnixMilli()})
-	e = newExplanation(s, places, now)
+	e = view.Explain(s, places, now)
 	if p, q := e.Places[0], e.Places[1]; p.Deliveries != 3 || p.Error != "no room" || p.Retry != nil || q.Deliveries != 2 || q.Error != "no answer" || !q.Retry.Equal(ago(-7)) {
 		t.Errorf("with troubles: %+v", e.Places)
 	}
-	if line := "\n3      1     taken    70       low   2           00:00:07  no answer\n"; !strings.Contains(e.text(), line) {
-		t.Errorf("no %q in\n%s", line, e.text())
+	if line := "\n3      1     taken    70       low   2           00:00:07  no answer\n"; !strings.Contains(whyText(e), line) {
+		t.Errorf("no %q in\n%s", line, whyText(e))
 	}
-	if got, want := newExplanation(s, places, now).text(), "\nlatest trouble: chunk 3, at delivery 2, at 2025-12-31T23:59:55Z: no answer\n"; !strings.Contains(got, want) {
+	if got, want := whyText(view.Explain(s, places, now)), "\nlatest trouble: chunk 3, at delivery 2, at 2025-12-31T23:59:55Z: no answer\n"; !strings.Contains(got, want) {
 		t.Errorf("no %q in\n%s", want, got)
 	}
 	s.Ledger.State = wire.Done
-	if e := newExplanation(s, places, now); len(e.Places) > 0 || e.Slowest != nil || e.Trouble != nil {
+	if e := view.Explain(s, places, now); len(e.Places) > 0 || e.Slowest != nil || e.Trouble != nil {
 		t.Errorf("done: %+v", e)
 	}
 }
@@ -302,10 +268,10 @@ func TestDeliveriesAreTold(t *testing.T) {
 	aggregator.kill()
 	c.failAt(1) // which is given back without a word
 	worker := c.start("worker", "--workers", "1")
-	e := c.until("solved", func(e *explanation) bool { return e.where(queue.Solved) == 4 })
+	e := c.until("solved", func(e *view.Explanation) bool { return where(e, queue.Solved) == 4 })
 	worker.kill()
-	again := ask[*explanation](c, exitOK, "why", "boards")
-	if !slices.EqualFunc(again.Places, e.Places, func(a, b chunkPlace) bool { return a.Deliveries == b.Deliveries && a.Error == b.Error }) {
+	again := ask[*view.Explanation](c, exitOK, "why", "boards")
+	if !slices.EqualFunc(again.Places, e.Places, func(a, b view.Place) bool { return a.Deliveries == b.Deliveries && a.Error == b.Error }) {
 		t.Errorf("without a worker: %+v, with one %+v", again.Places, e.Places)
 	}
 	twice := 0

@@ -10,6 +10,8 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
+
+	"github.com/flipmill/flipmill/pkg/view"
 )
 
 // meter is how far a job has come. Its fields may be set from any goroutine.
@@ -106,27 +108,14 @@ func moveBar(bar *progressbar.ProgressBar, m *meter) {
 func (m *meter) line(elapsed time.Duration) string {
 	solved, total := m.solved.Load(), m.total()
 	rate := float64(solved) / elapsed.Seconds()
-	text := fmt.Sprintf("solved %s records, %s boards/s", thousands(solved), thousands(int64(rate)))
+	text := fmt.Sprintf("solved %s records, %s boards/s", view.Thousands(solved), view.Thousands(int64(rate)))
 	if total <= 0 || solved > total {
 		return text
 	}
-	text += fmt.Sprintf(", %d%% of about %s", solved*100/max(1, total), thousands(total))
+	text += fmt.Sprintf(", %d%% of about %s", solved*100/max(1, total), view.Thousands(total))
 	if rate > 0 {
 		left := time.Duration(float64(total-solved) / rate * float64(time.Second))
 		text += fmt.Sprintf(", %s left", left.Round(time.Second))
 	}
 	return text
-}
-
-// thousands writes a number with commas.
-func thousands(n int64) string {
-	digits := fmt.Sprint(n)
-	out := make([]byte, 0, len(digits)+len(digits)/3)
-	for i, d := range []byte(digits) {
-		if left := len(digits) - i; i > 0 && left%3 == 0 && digits[i-1] != '-' {
-			out = append(out, ',')
-		}
-		out = append(out, d)
-	}
-	return string(out)
 }

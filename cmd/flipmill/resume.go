@@ -16,6 +16,7 @@ import (
 	"github.com/flipmill/flipmill/pkg/config"
 	"github.com/flipmill/flipmill/pkg/corpus"
 	"github.com/flipmill/flipmill/pkg/queue"
+	"github.com/flipmill/flipmill/pkg/view"
 	"github.com/flipmill/flipmill/pkg/wire"
 )
 
@@ -66,17 +67,17 @@ func (v *jobVerb) tell(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now := newView(s, time.Now())
+	now := view.NewStatus(s, time.Now())
 	if v.c.Wait {
-		if now, err = v.follow(ctx, func(*view) error { return nil }); err != nil {
+		if now, err = v.follow(ctx, func(*view.Status) error { return nil }); err != nil {
 			return err
 		}
 	}
-	if err := v.print(now, now.line()+"\n", false); err != nil {
+	if err := v.print(now, now.Line()+"\n", false); err != nil {
 		return err
 	}
 	if v.c.Wait {
-		return now.outcome()
+		return outcome(now)
 	}
 	return nil
 }
@@ -135,7 +136,7 @@ func lacks(s *queue.Standing, stored map[int64]bool) bool {
 // driven listens whether somebody drives the job: then its record is written again
 // every few seconds.
 func (v *jobVerb) driven(ctx context.Context, s *queue.Standing) (bool, error) {
-	patience := min(silence, silence-time.Since(s.Driven)) // a clock may be behind
+	patience := min(view.Silence, view.Silence-time.Since(s.Driven)) // a clock may be behind
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errTimeUp)
 	defer cancel()
 	for now, err := range v.conn.WatchStanding(ctx, v.id) {

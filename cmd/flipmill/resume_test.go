@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/flipmill/flipmill/pkg/queue"
+	"github.com/flipmill/flipmill/pkg/view"
 	"github.com/flipmill/flipmill/pkg/wire"
 )
 
@@ -65,7 +66,7 @@ func TestResumeAfterLoss(t *testing.T) {
 	js := c.jetStream()
 	repaired := func(chunks uint64, before uint64) {
 		t.Helper()
-		if v := ask[view](c, exitOK, "resume", "boards"); v.State != "open" {
+		if v := ask[view.Status](c, exitOK, "resume", "boards"); v.State != "open" {
 			t.Errorf("after resume: %+v", v)
 		}
 		if got := stored(t, js, "FLIPMILL_TASKS") - before; got != chunks {
@@ -77,14 +78,14 @@ func TestResumeAfterLoss(t *testing.T) {
 	for _, chunk := range []int{0, 5, 11} {
 		remove(t, js, "FLIPMILL_TASKS", fmt.Sprintf("flipmill.task.normal.boards.%d", chunk))
 	}
-	if e := ask[*explanation](c, exitOK, "why", "boards"); e.where(missing) != 3 || e.where(queue.Queued) != 9 {
+	if e := ask[*view.Explanation](c, exitOK, "why", "boards"); where(e, view.Missing) != 3 || where(e, queue.Queued) != 9 {
 		t.Errorf("after the loss of tasks: %+v", e.Places)
 	}
 	repaired(3, stored(t, js, "FLIPMILL_TASKS"))
 
 	aggregator.kill()
 	worker := c.start("worker", "--workers", "2")
-	c.until("solved", func(e *explanation) bool { return e.where(queue.Solved) == 12 })
+	c.until("solved", func(e *view.Explanation) bool { return where(e, queue.Solved) == 12 })
 	worker.signal(syscall.SIGTERM)
 	worker.succeed()
 	for _, chunk := range []int{1, 5, 10} {
@@ -101,7 +102,7 @@ func TestResumeAfterLoss(t *testing.T) {
 	}
 	repaired(6, 0)
 	c.start("worker", "--workers", "2")
-	if v := ask[view](c, exitOK, "resume", "boards", "--wait"); v.State != "done" {
+	if v := ask[view.Status](c, exitOK, "resume", "boards", "--wait"); v.State != "done" {
 		t.Errorf("after resume --wait: %+v", v)
 	}
 	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
@@ -117,10 +118,10 @@ func TestResumeWithoutSubmit(t *testing.T) {
 	c.run("setup")
 	c.start("aggregator", "-o", "far")
 	submit := c.start("submit", append(smallJob, "--window", "1")...)
-	c.until("handed over a part", func(e *explanation) bool { return e.where(queue.Queued) == 2 })
+	c.until("handed over a part", func(e *view.Explanation) bool { return where(e, queue.Queued) == 2 })
 	js := c.jetStream()
 	before := stored(t, js, "FLIPMILL_TASKS")
-	if v := ask[view](c, exitOK, "resume", "boards"); v.Drives != 1 || v.State != "open" || stored(t, js, "FLIPMILL_TASKS") != before {
+	if v := ask[view.Status](c, exitOK, "resume", "boards"); v.Drives != 1 || v.State != "open" || stored(t, js, "FLIPMILL_TASKS") != before {
 		t.Errorf("resume beside a submit: %+v", v)
 	}
 	submit.kill()
@@ -147,7 +148,7 @@ func TestResumeWithoutSubmit(t *testing.T) {
 	if out, err := shell.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", command, err, out)
 	}
-	if v := ask[view](c, exitOK, "wait", "boards"); v.Drives != 2 {
+	if v := ask[view.Status](c, exitOK, "wait", "boards"); v.Drives != 2 {
 		t.Errorf("at the end: %+v", v)
 	}
 	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
@@ -185,7 +186,7 @@ func TestFailedJob(t *testing.T) {
 	c.start("worker", "--workers", "1")
 	c.exits(exitJobFailed, "is failed: chunk 7: task cannot be read", "wait", "boards")
 	aggregator.await("job failed", 1)
-	c.until("gone", func(*explanation) bool {
+	c.until("gone", func(*view.Explanation) bool {
 		for _, name := range []string{"FLIPMILL_TASKS", "FLIPMILL_RESULTS"} {
 			stream, err := js.Stream(t.Context(), name)
 			if err != nil {
@@ -197,7 +198,7 @@ func TestFailedJob(t *testing.T) {
 		}
 		return true
 	})
-	if v := ask[view](c, exitOK, "resume", "boards", "--wait"); v.State != "done" || v.Reason != "" {
+	if v := ask[view.Status](c, exitOK, "resume", "boards", "--wait"); v.State != "done" || v.Reason != "" {
 		t.Errorf("after resume: %+v", v)
 	}
 	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)

@@ -12,6 +12,7 @@ import (
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/queue"
 	"github.com/flipmill/flipmill/pkg/tally"
+	"github.com/flipmill/flipmill/pkg/view"
 	"github.com/flipmill/flipmill/pkg/wire"
 )
 
@@ -99,7 +100,7 @@ func TestRetry(t *testing.T) {
 	c.exits(exitError, "only one that is done can be retried", "retry", "boards")
 	c.failAt(12, 5, 8)
 	worker := c.start("worker", "--workers", "2")
-	v := ask[view](c, exitOK, "wait", "boards")
+	v := ask[view.Status](c, exitOK, "wait", "boards")
 	rows, err := query(c.dir, "SELECT count(*) FROM 'far/job=boards/rejects/*.parquet' WHERE reason = 'worker_failed'")
 	if err != nil || v.Retryable < 100_000 || !strings.HasSuffix(rows, fmt.Sprintf("\n%d\n", v.Retryable)) {
 		t.Errorf("after two chunks have failed: %+v, rows %s (%v)", v, rows, err)
@@ -115,7 +116,7 @@ func TestRetry(t *testing.T) {
 	if got := stored(t, js, "FLIPMILL_TASKS") - before; got != 4 {
 		t.Errorf("%d chunks are driven again, want those of 2 parts", got)
 	}
-	if v = ask[view](c, exitOK, "status", "boards"); v.State != "open" || v.Parts != 4 || *v.Percent > 70 {
+	if v = ask[view.Status](c, exitOK, "status", "boards"); v.State != "open" || v.Parts != 4 || *v.Percent > 70 {
 		t.Errorf("during the retry: %+v", v)
 	}
 	c.start("worker", "--workers", "1")
@@ -124,7 +125,7 @@ func TestRetry(t *testing.T) {
 	wantSame(t, hashes(t, dir), old)
 	flipmill(t, c.dir, "verify", "far/job=boards")
 	c.start("aggregator", "-o", "far")
-	if v = ask[view](c, exitOK, "wait", "boards"); v.State != "done" || v.Retryable != 0 || v.Committed != (count{12, 12*65_536 - 1000}) {
+	if v = ask[view.Status](c, exitOK, "wait", "boards"); v.State != "done" || v.Retryable != 0 || v.Committed != (view.Count{Chunks: 12, Records: 12*65_536 - 1000}) {
 		t.Errorf("after the retry: %+v", v)
 	}
 	wantSame(t, hashes(t, dir), want)

@@ -18,8 +18,8 @@ import (
 	"github.com/flipmill/flipmill/pkg/config"
 	"github.com/flipmill/flipmill/pkg/dataset"
 	"github.com/flipmill/flipmill/pkg/puzzle"
-	"github.com/flipmill/flipmill/pkg/solver"
 	"github.com/flipmill/flipmill/pkg/tally"
+	"github.com/flipmill/flipmill/pkg/view"
 )
 
 func newStats() *cobra.Command {
@@ -71,131 +71,30 @@ func statsText(m *dataset.Manifest, counts *tally.Tally, c *config.Config) ([]by
 	case c.CSV:
 		return statsCSV(m, counts)
 	}
-	s, err := newStatistics(m, counts)
+	spec, err := m.Spec.ParseSpec()
+	if err != nil {
+		return nil, err
+	}
+	s, err := view.NewStatistics(m.Job, spec, counts)
 	if err != nil {
 		return nil, err
 	}
 	if !c.JSON {
-		return s.text(), nil
+		return statisticsText(s), nil
 	}
 	text, err := json.MarshalIndent(s, "", "  ")
 	return append(text, '\n'), err
 }
 
-// statistics is what flipmill stats tells.
-type statistics struct {
-	Job      string                  `json:"job"`
-	Rule     string                  `json:"rule"`
-	Target   string                  `json:"target"`
-	Records  int64                   `json:"records"`
-	Rejected int64                   `json:"rejected"`
-	Reasons  map[puzzle.Reason]int64 `json:"reasons"`
-	Sizes    []*sizeStats            `json:"sizes"` // by rows, then columns
-}
-
-// sizeStats is about the boards of one size.
-type sizeStats struct {
-	Rows       int     `json:"rows"`
-	Cols       int     `json:"cols"`
-	Nullity    int     `json:"nullity"`
-	Boards     int64   `json:"boards"`
-	Solved     int64   `json:"solved"`
-	Impossible int64   `json:"impossible"`
-	Unproven   int64   `json:"unproven"`
-	Solvable   float64 `json:"solvable_share"` // of the boards
-	Random     float64 `json:"random_share"`   // of all boards that there are
-	Unique     int64   `json:"unique_optimal_boards"`
-	Optimal    int64   `json:"optimal_solutions"`
-	Moves      []moves `json:"min_moves"` // ascending
-}
-
-// moves is about the solved boards that need the same number of presses.
-type moves struct {
-	MinMoves int   `json:"min_moves"`
-	Boards   int64 `json:"boards"`
-	Unique   int64 `json:"unique_optimal_boards"`
-}
-
-func newStatistics(m *dataset.Manifest, counts *tally.Tally) (*statistics, error) {
-	s := &statistics{
-		Job: m.Job, Rule: m.Spec.Rule, Target: m.Spec.Target,
-		Records: m.Input.Records, Rejected: m.Counts.Rejected, Reasons: m.Counts.Reasons, Sizes: []*sizeStats{},
-	}
-	var last *sizeStats
-	for _, row := range counts.Rows() { // sorted by size
-		if last == nil || last.Rows != row.Rows || last.Cols != row.Cols {
-			last = &sizeStats{Rows: row.Rows, Cols: row.Cols, Nullity: row.Nullity, Moves: []moves{}}
-			s.Sizes = append(s.Sizes, last)
-		}
-		last.add(row)
-	}
-	spec, err := m.Spec.ParseSpec()
-	if err != nil {
-		return nil, err
-	}
-	for _, size := range s.Sizes {
-		size.Solvable = share(size.Solved+size.Unproven, size.Boards)
-		if size.Random, err = randomShare(spec, puzzle.Size{Rows: size.Rows, Cols: size.Cols}, size.Nullity); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
-}
-
-func (s *sizeStats) add(row tally.Row) {
-	s.Boards += row.Boards
-	switch row.Status {
-	case puzzle.Impossible:
-		s.Impossible += row.Boards
-	case puzzle.Unproven:
-		s.Unproven += row.Boards
-	default:
-		s.Solved += row.Boards
-		s.Unique += row.UniqueOptimal
-		s.Optimal += row.OptimalSolutions
-		s.Moves = append(s.Moves, moves{row.MinMoves, row.Boards, row.UniqueOptimal})
-	}
-}
-
-// randomShare is the share of all boards of a size that have a solution:
-// 2^-nullity for one target. Those that reach either of two targets are the same
-// boards if presses lead from one to the other, and otherwise twice as many.
-func randomShare(spec puzzle.Spec, size puzzle.Size, nullity int) (float64, error) {
-	one := math.Ldexp(1, -nullity)
-	if spec.Target != puzzle.Either {
-		return one, nil
-	}
-	s, err := solver.NewSet(spec.Rule, solver.Options{SearchLimit: 1}).For(size) // any solution will do
-	if err != nil {
-		return 0, fmt.Errorf("solve a full board of %s: %w", size, err)
-	}
-	full := puzzle.NewRun(size, 1)
-	for cell := range size.Cells() {
-		full.SetCell(0, cell/size.Cols, cell%size.Cols)
-	}
-	var answers puzzle.Answers
-	if s.Solve(&answers, full, puzzle.Zero); answers.Status[0] == puzzle.Impossible {
-		return 2 * one, nil
-	}
-	return one, nil
-}
-
-func share(n, of int64) float64 {
-	if of == 0 {
-		return 0
-	}
-	return float64(n) / float64(of)
-}
-
 func percentage(x float64) string { return fmt.Sprintf("%.2f%%", 100*x) }
 
-// text is the statistics for people.
-func (s *statistics) text() []byte {
+// statisticsText is the statistics for people.
+func statisticsText(s *view.Statistics) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "job       %s\nrule      %s\ntarget    %s\nrecords   %s\nrejected  %s\n",
-		s.Job, s.Rule, s.Target, thousands(s.Records), thousands(s.Rejected))
+		s.Job, s.Rule, s.Target, view.Thousands(s.Records), view.Thousands(s.Rejected))
 	for _, reason := range slices.Sorted(maps.Keys(s.Reasons)) {
-		fmt.Fprintf(&b, "  %-15s %9s  %s\n", reason, thousands(s.Reasons[reason]), bar(s.Reasons[reason], s.Rejected))
+		fmt.Fprintf(&b, "  %-15s %9s  %s\n", reason, view.Thousands(s.Reasons[reason]), bar(s.Reasons[reason], s.Rejected))
 	}
 	if len(s.Sizes) == 0 {
 		return b.Bytes()
@@ -206,34 +105,34 @@ func (s *statistics) text() []byte {
 	for _, z := range s.Sizes {
 		unique, optima := "-", "-"
 		if z.Solved > 0 {
-			unique, optima = percentage(share(z.Unique, z.Solved)), fmt.Sprintf("%.2f", share(z.Optimal, z.Solved))
+			unique, optima = percentage(view.Share(z.Unique, z.Solved)), fmt.Sprintf("%.2f", view.Share(z.Optimal, z.Solved))
 		}
 		fmt.Fprintf(w, "%dx%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", z.Rows, z.Cols, z.Nullity,
-			thousands(z.Boards), thousands(z.Solved), thousands(z.Impossible), thousands(z.Unproven),
+			view.Thousands(z.Boards), view.Thousands(z.Solved), view.Thousands(z.Impossible), view.Thousands(z.Unproven),
 			percentage(z.Solvable), percentage(z.Random), unique, optima)
 	}
 	w.Flush() // into memory
 	for _, z := range s.Sizes {
-		z.bars(&b)
+		sizeBars(&b, z)
 	}
 	return b.Bytes()
 }
 
-// bars draws the min_moves histogram of a size.
-func (s *sizeStats) bars(b *bytes.Buffer) {
+// sizeBars draws the min_moves histogram of a size.
+func sizeBars(b *bytes.Buffer, s *view.SizeStats) {
 	if len(s.Moves) == 0 {
 		return
 	}
 	fmt.Fprintf(b, "\n%-6s min_moves          boards   unique\n", fmt.Sprintf("%dx%d", s.Rows, s.Cols))
-	most := slices.MaxFunc(s.Moves, func(a, b moves) int { return int(min(1, max(-1, a.Boards-b.Boards))) }).Boards
+	most := slices.MaxFunc(s.Moves, func(a, b view.Moves) int { return int(min(1, max(-1, a.Boards-b.Boards))) }).Boards
 	for _, m := range s.Moves {
-		fmt.Fprintf(b, "%16d %15s  %7s  %s\n", m.MinMoves, thousands(m.Boards), percentage(share(m.Unique, m.Boards)), bar(m.Boards, most))
+		fmt.Fprintf(b, "%16d %15s  %7s  %s\n", m.MinMoves, view.Thousands(m.Boards), percentage(view.Share(m.Unique, m.Boards)), bar(m.Boards, most))
 	}
 }
 
 // bar draws a number; the longest bar is that of most.
 func bar(n, most int64) string {
-	return strings.Repeat("█", int(math.Ceil(share(n, most)*barWidth)))
+	return strings.Repeat("█", int(math.Ceil(view.Share(n, most)*barWidth)))
 }
 
 // statsCSV writes the table of statistics as the dataset has it.

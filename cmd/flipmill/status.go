@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/flipmill/flipmill/pkg/view"
 )
 
 func newStatus() *cobra.Command {
@@ -27,40 +29,40 @@ Progress is unknown until the corpus is read to its end. It never falls, and is
 		if err != nil {
 			return err
 		}
-		view := newView(s, time.Now())
-		return v.print(view, view.text(), false)
+		status := view.NewStatus(s, time.Now())
+		return v.print(status, statusText(status), false)
 	})
 }
 
-// text is the view for people.
-func (v *view) text() string {
+// statusText is the status for people.
+func statusText(s *view.Status) string {
 	var b strings.Builder
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-11s %s\n", name, fmt.Sprintf(format, args...))
 	}
-	row("job", "%s", v.Job)
-	row("state", "%s", v.State)
-	if v.Reason != "" {
-		row("reason", "%s", v.Reason)
+	row("job", "%s", s.Job)
+	row("state", "%s", s.State)
+	if s.Reason != "" {
+		row("reason", "%s", s.Reason)
 	}
-	row("progress", "%s", v.percent())
-	if v.Records == nil {
+	row("progress", "%s", s.Progress())
+	if s.Records == nil {
 		row("corpus", "not read to its end yet")
 	} else {
-		row("corpus", "%s records in %s chunks", thousands(*v.Records), thousands(*v.Chunks))
+		row("corpus", "%s records in %s chunks", view.Thousands(*s.Records), view.Thousands(*s.Chunks))
 	}
-	row("received", "%s records in %s chunks", thousands(v.Received.Records), thousands(v.Received.Chunks))
-	row("committed", "%s records in %s chunks, %d parts", thousands(v.Committed.Records), thousands(v.Committed.Chunks), v.Parts)
-	if v.Retryable > 0 {
-		row("retryable", "%s rejects that flipmill retry may make results of", thousands(v.Retryable))
+	row("received", "%s records in %s chunks", view.Thousands(s.Received.Records), view.Thousands(s.Received.Chunks))
+	row("committed", "%s records in %s chunks, %d parts", view.Thousands(s.Committed.Records), view.Thousands(s.Committed.Chunks), s.Parts)
+	if s.Retryable > 0 {
+		row("retryable", "%s rejects that flipmill retry may make results of", view.Thousands(s.Retryable))
 	}
-	row("drives", "%d", v.Drives)
-	if v.Output != "" {
-		row("output", "%s", v.Output)
+	row("drives", "%d", s.Drives)
+	if s.Output != "" {
+		row("output", "%s", s.Output)
 	}
-	row("aggregator", "%s", v.aggregator())
-	if v.Trouble != nil {
-		row("trouble", "%s", v.Trouble.text())
+	row("aggregator", "%s", s.Aggregator())
+	if s.Trouble != nil {
+		row("trouble", "%s", s.Trouble)
 	}
 	return b.String()
 }
@@ -77,22 +79,22 @@ func newList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		views := make([]*view, len(all)) // not nil: an empty list is one too
+		views := make([]*view.Status, len(all)) // not nil: an empty list is one too
 		for i, s := range all {
-			views[i] = newView(s, time.Now())
+			views[i] = view.NewStatus(s, time.Now())
 		}
 		return v.print(views, table(views), false)
 	})
 }
 
-// table is a number of views for people.
-func table(views []*view) string {
+// table is a number of jobs for people.
+func table(views []*view.Status) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "JOB\tSTATE\tPROGRESS\tRECORDS\tRECEIVED\tCOMMITTED\tAGGREGATOR")
 	for _, v := range views {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", v.Job, v.State, v.percent(), v.total(),
-			thousands(v.Received.Records), thousands(v.Committed.Records), v.aggregator())
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", v.Job, v.State, v.Progress(), v.Total(),
+			view.Thousands(v.Received.Records), view.Thousands(v.Committed.Records), v.Aggregator())
 	}
 	w.Flush() // into memory
 	return b.String()

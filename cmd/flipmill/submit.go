@@ -20,6 +20,7 @@ import (
 	"github.com/flipmill/flipmill/pkg/protocol"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/queue"
+	"github.com/flipmill/flipmill/pkg/view"
 	"github.com/flipmill/flipmill/pkg/wire"
 	"github.com/flipmill/flipmill/producer"
 )
@@ -294,7 +295,7 @@ func (s *submission) look(ctx context.Context) (*submitted, error) {
 
 // print writes the outcome for people, or as JSON.
 func (o *submitted) print(w io.Writer, asJSON bool) error {
-	text := fmt.Appendf(nil, "job %s: %s records handed over, %s in the dataset, %s\n", o.Job, thousands(o.Records), thousands(o.Committed), o.State)
+	text := fmt.Appendf(nil, "job %s: %s records handed over, %s in the dataset, %s\n", o.Job, view.Thousands(o.Records), view.Thousands(o.Committed), o.State)
 	if asJSON {
 		var err error
 		if text, err = json.MarshalIndent(o, "", "  "); err != nil {

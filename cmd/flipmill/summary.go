@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/flipmill/flipmill/pkg/dataset"
+	"github.com/flipmill/flipmill/pkg/view"
 )
 
 // summary is what a person wants to know of a finished dataset.
@@ -67,7 +68,7 @@ func (s *summary) print(w io.Writer, asJSON bool) error {
 func (s *summary) text() []byte {
 	var b strings.Builder
 	count := func(name string, n int64) {
-		fmt.Fprintf(&b, "%-12s %15s", name, thousands(n))
+		fmt.Fprintf(&b, "%-12s %15s", name, view.Thousands(n))
 		if s.Records > 0 && name != "records" {
 			fmt.Fprintf(&b, "  %6.2f%%", 100*float64(n)/float64(s.Records))
 		}
@@ -82,7 +83,7 @@ func (s *summary) text() []byte {
 	}
 	count("rejected", s.Rejected)
 	for _, reason := range slices.Sorted(maps.Keys(s.Reasons)) {
-		fmt.Fprintf(&b, "  %-18s %7s\n", reason, thousands(s.Reasons[reason]))
+		fmt.Fprintf(&b, "  %-18s %7s\n", reason, view.Thousands(s.Reasons[reason]))
 	}
 	if s.Solved > 0 {
 		b.WriteString("\nmin_moves          boards\n")
@@ -107,6 +108,6 @@ func (s *summary) bars(b *strings.Builder) {
 			continue
 		}
 		bar := strings.Repeat("█", int((boards*barWidth+most-1)/most))
-		fmt.Fprintf(b, "%9d %15s  %s\n", moves, thousands(boards), bar)
+		fmt.Fprintf(b, "%9d %15s  %s\n", moves, view.Thousands(boards), bar)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flipmill/flipmill/pkg/config"
 	"github.com/flipmill/flipmill/pkg/dataset"
+	"github.com/flipmill/flipmill/pkg/view"
 )
 
 func newVerify() *cobra.Command {
@@ -68,6 +69,6 @@ func printReport(w io.Writer, report *dataset.Report, asJSON bool) error {
 	if report.Rows < report.Records { // and no problem: there are statistics only
 		proved = "each of them counted or a reject"
 	}
-	_, err := fmt.Fprintf(w, "%s records, %s: nothing is missing, doubled or altered\n", thousands(report.Records), proved)
+	_, err := fmt.Fprintf(w, "%s records, %s: nothing is missing, doubled or altered\n", view.Thousands(report.Records), proved)
 	return err
 }

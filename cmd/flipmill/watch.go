@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flipmill/flipmill/pkg/queue"
+	"github.com/flipmill/flipmill/pkg/view"
 )
 
 func newWatch() *cobra.Command {
@@ -21,8 +22,8 @@ cancelled. With --json each line is an object as flipmill status prints it.`,
 		Example: `  flipmill watch boards`,
 	}, func(ctx context.Context, v *jobVerb) error {
 		printed := ""
-		last, err := v.follow(ctx, func(now *view) error {
-			line := now.line()
+		last, err := v.follow(ctx, func(now *view.Status) error {
+			line := now.Line()
 			if line == printed {
 				return nil
 			}
@@ -32,7 +33,7 @@ cancelled. With --json each line is an object as flipmill status prints it.`,
 		if err != nil {
 			return err
 		}
-		return last.outcome()
+		return outcome(last)
 	})
 }
 
@@ -50,20 +51,20 @@ if there is no such job.`,
 			ctx, cancel = context.WithTimeoutCause(ctx, v.c.Timeout, errTimeUp)
 			defer cancel()
 		}
-		last, err := v.follow(ctx, func(*view) error { return nil })
+		last, err := v.follow(ctx, func(*view.Status) error { return nil })
 		switch {
 		case last == nil:
 			return err
 		case err != nil && !errors.Is(context.Cause(ctx), errTimeUp):
 			return err
 		}
-		if err := v.print(last, last.line()+"\n", false); err != nil {
+		if err := v.print(last, last.Line()+"\n", false); err != nil {
 			return err
 		}
 		if err != nil {
 			return withCode(exitTimeout, fmt.Errorf("job %s is %s after %s", v.id, last.State, v.c.Timeout))
 		}
-		return last.outcome()
+		return outcome(last)
 	})
 }
 
@@ -71,7 +72,7 @@ var errTimeUp = errors.New("time is up")
 
 // follow tells how the job goes on, at least every few seconds, until it has
 // ended. It returns the last view, also together with an error.
-func (v *jobVerb) follow(ctx context.Context, tell func(*view) error) (*view, error) {
+func (v *jobVerb) follow(ctx context.Context, tell func(*view.Status) error) (*view.Status, error) {
 	s, err := v.conn.Standing(ctx, v.id) // which knows when there is no such job
 	if err != nil {
 		return nil, err
@@ -84,10 +85,10 @@ func (v *jobVerb) follow(ctx context.Context, tell func(*view) error) (*view, er
 		cancel()
 		<-ended
 	}()
-	tick := time.NewTicker(silence / 3)
+	tick := time.NewTicker(view.Silence / 3)
 	defer tick.Stop()
 	for {
-		now := newView(s, time.Now())
+		now := view.NewStatus(s, time.Now())
 		if err := tell(now); err != nil || s.Ended() {
 			return now, err
 		}

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // Bars is a bar chart: a number for each of some labels, from left to right.
@@ -91,13 +92,13 @@ func (l Line) SVG() template.HTML {
 		span = 1
 	}
 	x := func(v float64) float64 { return chartLeft + v/span*plotWidth }
-	path := ""
+	var path strings.Builder
 	for i, p := range l.Points {
-		path += map[bool]string{true: "M", false: "L"}[i == 0] + number(x(p.X)) + " " + number(plotBase-p.Y/top*plotHeight)
+		path.WriteString(map[bool]string{true: "M", false: "L"}[i == 0] + number(x(p.X)) + " " + number(plotBase-p.Y/top*plotHeight))
 	}
 	if n := len(l.Points); n > 0 {
-		s.WriteString(`<path class="area" d="` + path + "L" + number(x(l.Points[n-1].X)) + " " + number(plotBase) +
-			"L" + number(x(l.Points[0].X)) + " " + number(plotBase) + `z"/><path class="line" d="` + path + `"/>`)
+		s.WriteString(`<path class="area" d="` + path.String() + "L" + number(x(l.Points[n-1].X)) + " " + number(plotBase) +
+			"L" + number(x(l.Points[0].X)) + " " + number(plotBase) + `z"/><path class="line" d="` + path.String() + `"/>`)
 	}
 	for _, t := range l.Ticks {
 		class := "tick middle"

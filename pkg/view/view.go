@@ -1,0 +1,30 @@
+// Package view is what people are told: of a job, from its records on the broker,
+// and of a dataset, from its statistics. It is made here and nowhere else, so that
+// verbs, status pages and reports say the same.
+//
+// Its values are plain data, made anew for each who asks; as JSON they are what the
+// verbs print with --json.
+package view
+
+import "strconv"
+
+// Thousands writes a number with commas.
+func Thousands(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	out := make([]byte, 0, len(digits)+len(digits)/3)
+	for i, d := range []byte(digits) {
+		if left := len(digits) - i; i > 0 && left%3 == 0 && digits[i-1] != '-' {
+			out = append(out, ',')
+		}
+		out = append(out, d)
+	}
+	return string(out)
+}
+
+// Share returns how much n is of a whole, which may be nothing.
+func Share(n, of int64) float64 {
+	if of == 0 {
+		return 0
+	}
+	return float64(n) / float64(of)
+}
