@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/flipmill/flipmill/pkg/protocol"
@@ -116,25 +117,63 @@ func (w *worker) lookUp(ctx context.Context, e *errand) (err error) {
 	return nil
 }
 
-// answer makes the result.
+// answer makes the result, unless the job is cancelled meanwhile.
 func (w *worker) answer(ctx context.Context, e *errand, step protocol.Step) error {
 	start := time.Now()
 	task, err := e.Parse()
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUnreadable, err)
 	}
+	ctx, done := w.whileWanted(ctx, e.ID.Job)
+	defer done()
 	switch step {
 	case protocol.GiveUp:
 		e.result = e.slot.giveUp(e.job, task, fmt.Sprintf("delivered %d times without an answer", e.Delivered-1))
 	case protocol.Isolate:
-		if e.result, err = w.isolate(ctx, e.job, task); err != nil {
-			return err
-		}
+		e.result, err = w.isolate(ctx, e.job, task)
 	default:
+		e.slot.stop = ctx.Done()
 		e.result = e.slot.answer(e.job, task)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return err
 	}
 	e.took = time.Since(start)
 	return nil
+}
+
+// orderInterval is how often somebody who is long about a chunk looks whether it is
+// still wanted. Most chunks are done before that.
+const orderInterval = time.Second
+
+// whileWanted returns a context that ends when the job is cancelled, with errCancelled
+// as its cause. Call done at the end.
+func (w *worker) whileWanted(ctx context.Context, job string) (wanted context.Context, done func()) {
+	wanted, cancel := context.WithCancelCause(ctx)
+	var looking sync.WaitGroup
+	looking.Go(func() {
+		tick := time.NewTicker(orderInterval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-wanted.Done():
+				return
+			}
+			// Without an answer the work goes on: whoever has trouble with the broker
+			// will have it when the result is to be stored.
+			if order, err := w.conn.Order(wanted, job); err == nil && order == wire.Cancel {
+				cancel(errCancelled)
+			}
+		}
+	})
+	return wanted, func() {
+		cancel(nil)
+		looking.Wait()
+	}
 }
 
 // store returns when the broker has the result.

@@ -23,6 +23,7 @@ type slot struct {
 	pressed  puzzle.Run       // scratch of the check
 	made     puzzle.Run       // the boards of a generated chunk
 	message  []byte
+	stop     <-chan struct{}       // closed when nobody wants the answer any more; nil where that cannot be
 	trap     func(*puzzle.Chunk)   // called before a chunk is solved; nil but in tests
 	spoil    func(*puzzle.Answers) // called before answers are checked, for what a faulty solver says; nil but in tests
 }
@@ -45,7 +46,7 @@ func (s *slot) encoder(j *job) (*dataset.Encoder, error) {
 
 // answer makes the result of a task: its rows, or a failure that ends the job
 // because a solution was wrong or rows could not be encoded. A board that makes
-// the solver panic becomes a reject.
+// the solver panic becomes a reject. It is nil when it was told to stop.
 func (s *slot) answer(j *job, task *wire.Task) *wire.Result {
 	result := &wire.Result{ID: task.ID, Digest: task.Chunk.Digest()}
 	chunk, err := withBoards(j, &task.Chunk, &s.made)
@@ -56,6 +57,9 @@ func (s *slot) answer(j *job, task *wire.Task) *wire.Result {
 	if p, ok := errors.AsType[*poison](err); ok {
 		s.log.Error("solver panicked", "job", j.id, "chunk", task.ID.Chunk, "panic", p.detail, "stack", p.trace)
 		chunk, err = s.solveRest(j, chunk)
+	}
+	if errors.Is(err, errStopped) {
+		return nil
 	}
 	if err != nil {
 		return failed(task.ID, err)
@@ -122,6 +126,8 @@ func failed(id wire.ID, err error) *wire.Result {
 // about 2 MiB for each.
 const keptAnswers = 16
 
+var errStopped = errors.New("told to stop")
+
 // solve fills s.answers and checks every one of them against the definition of
 // the rule.
 func (s *slot) solve(j *job, chunk *puzzle.Chunk) (err error) {
@@ -143,7 +149,9 @@ func (s *slot) solve(j *job, chunk *puzzle.Chunk) (err error) {
 			return fmt.Errorf("solve boards of %s: %w", run.Size, err)
 		}
 		answers := &s.answers[i]
-		sv.Solve(answers, run, j.spec.Target)
+		if !sv.SolveUntil(s.stop, answers, run, j.spec.Target) {
+			return errStopped
+		}
 		if s.spoil != nil {
 			s.spoil(answers)
 		}

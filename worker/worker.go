@@ -47,8 +47,7 @@ type Options struct {
 }
 
 // Run serves tasks until fetch ends, then finishes what it holds. When work
-// ends, what it holds goes back to the queue instead; a chunk that is being
-// solved holds Run up until then.
+// ends, what it holds goes back to the queue instead.
 func Run(fetch, work context.Context, conn *queue.Conn, opts Options) error {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)

@@ -17,6 +17,10 @@ const (
 	shortPieces = 5
 )
 
+// stopCandidates is how many times all candidates of the tables are searched between
+// two looks whether to stop: some milliseconds.
+const stopCandidates = 1 << 12
+
 // wordTable is for one word of a packed board.
 type wordTable struct {
 	// The presses of each piece by its value: byte 2i+j of half h is with pattern
@@ -33,6 +37,7 @@ type wordTable struct {
 
 // scratch is the search's working memory.
 type scratch struct {
+	stop    <-chan struct{}      // closed when nobody wants the answers any more; may be nil
 	sums    [maxGroups][2]uint64 // presses of each group's candidates, bytes as in wordTable
 	weights [maxGroups][4]uint64 // the same: candidate 4i+w in lane i of word w
 }
@@ -128,6 +133,9 @@ func (q *quiet) search(x []uint64, s *scratch) found {
 	var best found
 	bestK, last := 0, 1<<q.nullity()/n-1
 	for high := 0; ; high++ {
+		if high%stopCandidates == 0 && stopped(s.stop) {
+			return best
+		}
 		k, low := q.scan(x, s)
 		k = q.number(k)
 		switch {

@@ -101,6 +101,12 @@ func (s *Solver) Size() puzzle.Size { return s.size }
 // Solve answers every board of the run, whose size must be the solver's. dst is
 // reset to the run.
 func (s *Solver) Solve(dst *puzzle.Answers, boards puzzle.Run, target puzzle.Target) {
+	s.SolveUntil(nil, dst, boards, target)
+}
+
+// SolveUntil is Solve, unless stop is closed before it has come to the end: then it
+// ends within some ten milliseconds and reports false, and what dst has is of no use.
+func (s *Solver) SolveUntil(stop <-chan struct{}, dst *puzzle.Answers, boards puzzle.Run, target puzzle.Target) bool {
 	if boards.Size != s.size || target > puzzle.Either {
 		panic(fmt.Sprintf("BUG: solver: boards of %s for target %s, solver is for %s", boards.Size, target, s.size))
 	}
@@ -108,18 +114,20 @@ func (s *Solver) Solve(dst *puzzle.Answers, boards puzzle.Run, target puzzle.Tar
 	dst.Nullity = s.nullity
 	if s.size.Lines() <= lowLines {
 		var masks [lowLines * blockBoards]uint16
-		s.solveRun(masks[:], dst, boards, target)
-	} else {
-		var masks [puzzle.MaxLines * blockBoards]uint16
-		s.solveRun(masks[:], dst, boards, target)
+		return s.solveRun(stop, masks[:], dst, boards, target)
 	}
+	var masks [puzzle.MaxLines * blockBoards]uint16
+	return s.solveRun(stop, masks[:], dst, boards, target)
 }
 
 // solveRun answers the boards block by block, with room for a block's masks.
-func (s *Solver) solveRun(masks []uint16, dst *puzzle.Answers, boards puzzle.Run, target puzzle.Target) {
-	b := block{masks: masks}
+func (s *Solver) solveRun(stop <-chan struct{}, masks []uint16, dst *puzzle.Answers, boards puzzle.Run, target puzzle.Target) bool {
+	b := block{masks: masks, scratch: scratch{stop: stop}}
 	var rest tail
 	for lo := 0; lo < boards.Count; lo += blockBoards {
+		if stopped(stop) {
+			return false
+		}
 		b.n = min(blockBoards, boards.Count-lo)
 		if b.n == blockBoards {
 			b.verdict = verdict{(*column[puzzle.Status])(dst.Status[lo:]), (*column[int32])(dst.MinMoves[lo:]), (*column[int64])(dst.OptimalCount[lo:])}
@@ -137,6 +145,16 @@ func (s *Solver) solveRun(masks []uint16, dst *puzzle.Answers, boards puzzle.Run
 		if b.n < blockBoards {
 			rest.store(dst, lo, b.n)
 		}
+	}
+	return !stopped(stop)
+}
+
+func stopped(stop <-chan struct{}) bool {
+	select {
+	case <-stop:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/flipmill/flipmill/pkg/puzzle"
 )
@@ -334,4 +335,35 @@ func TestKernelsAgree(t *testing.T) {
 func equalAnswers(a, b *puzzle.Answers) bool {
 	return slices.Equal(a.Status, b.Status) && slices.Equal(a.MinMoves, b.MinMoves) && slices.Equal(a.OptimalCount, b.OptimalCount) &&
 		slices.Equal(a.Reached, b.Reached) && a.Solutions.Size == b.Solutions.Size && slices.Equal(a.Solutions.Masks, b.Solutions.Masks)
+}
+
+// A search that would take days ends soon after nobody wants it any more, in the
+// middle of a board, and so does a run of boards that are solved quickly.
+func TestSolveUntil(t *testing.T) {
+	rule, err := puzzle.ParseRule("king-torus")
+	if err != nil {
+		t.Fatal(err)
+	}
+	endless, err := New(rule, puzzle.Size{Rows: 12, Cols: 12}, Options{SearchLimit: 1 << 50}) // 2^44 candidates
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	timer := time.AfterFunc(20*time.Millisecond, func() { close(stop) })
+	defer timer.Stop()
+	var answers puzzle.Answers
+	if endless.SolveUntil(stop, &answers, puzzle.NewRun(endless.Size(), 1), puzzle.Zero) {
+		t.Error("2^44 candidates were searched")
+	}
+	quick, err := New(rule, puzzle.Size{Rows: 3, Cols: 3}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := puzzle.NewRun(quick.Size(), 1000)
+	if quick.SolveUntil(stop, &answers, run, puzzle.Zero) {
+		t.Error("told to stop before the first board, it says that all are solved")
+	}
+	if !quick.SolveUntil(make(chan struct{}), &answers, run, puzzle.Zero) {
+		t.Error("it says that it was stopped")
+	}
 }
