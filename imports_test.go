@@ -41,14 +41,15 @@ func arrows() map[string]arrow {
 		"pkg/dataset":          {imports: "pkg/puzzle pkg/generate pkg/tally github.com/parquet-go/parquet-go github.com/klauspost/compress golang.org/x/sys", tests: "pkg/solver " + sync + " " + duckdb},
 		"pkg/queue":            {imports: "pkg/puzzle pkg/wire github.com/nats-io " + sync},
 
-		"pkg/view": {imports: "pkg/puzzle pkg/solver pkg/tally pkg/wire pkg/queue"},
+		"pkg/view":  {imports: "pkg/puzzle pkg/solver pkg/tally pkg/wire pkg/queue"},
+		"pkg/bench": {imports: "pkg/puzzle pkg/generate pkg/solver pkg/tally pkg/corpus pkg/wire pkg/dataset pkg/queue " + sync},
 
 		"producer":   {imports: "pkg/puzzle pkg/corpus pkg/wire pkg/protocol pkg/dataset pkg/queue " + sync + " " + prometheus},
 		"worker":     {imports: "pkg/puzzle pkg/generate pkg/solver pkg/tally pkg/wire pkg/protocol pkg/dataset pkg/queue " + sync + " " + prometheus},
 		"aggregator": {imports: "pkg/puzzle pkg/tally pkg/wire pkg/protocol pkg/dataset pkg/queue " + sync + " " + prometheus},
 
 		"cmd/flipmill": {
-			imports: "producer worker aggregator pkg/protocol pkg/puzzle pkg/solver pkg/tally pkg/generate pkg/corpus pkg/config pkg/daemon pkg/wire pkg/dataset pkg/queue pkg/view " +
+			imports: "producer worker aggregator pkg/bench pkg/protocol pkg/puzzle pkg/solver pkg/tally pkg/generate pkg/corpus pkg/config pkg/daemon pkg/wire pkg/dataset pkg/queue pkg/view " +
 				sync + " " + prometheus + " github.com/spf13/cobra github.com/spf13/pflag github.com/schollz/progressbar/v3 golang.org/x/term",
 			tests: "github.com/rogpeppe/go-internal github.com/nats-io github.com/prometheus/common " + duckdb, // the real broker, as a process
 		},

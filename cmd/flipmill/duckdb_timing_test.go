@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flipmill/flipmill/pkg/bench"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 )
 
@@ -64,17 +65,12 @@ func BenchmarkAgainstDuckDB(b *testing.B) {
 				}
 			}
 			for i, p := range programs {
-				b.ReportMetric(float64(c.records)/median(wall[i])/1e6, p.name+"-M/s")
-				b.ReportMetric(1e9*median(cpu[i])/float64(c.records), p.name+"-cpu-ns/board")
-				b.ReportMetric(median(wall[0])/median(wall[i]), p.name+"/duckdb")
+				b.ReportMetric(float64(c.records)/bench.Median(wall[i])/1e6, p.name+"-M/s")
+				b.ReportMetric(1e9*bench.Median(cpu[i])/float64(c.records), p.name+"-cpu-ns/board")
+				b.ReportMetric(bench.Median(wall[0])/bench.Median(wall[i]), p.name+"/duckdb")
 			}
 		})
 	}
-}
-
-func median(values []float64) float64 {
-	slices.Sort(values)
-	return values[len(values)/2]
 }
 
 // writeBoards writes random boards, a line each.

@@ -58,6 +58,8 @@ type Config struct {
 	Status      string        // empty: any
 	Limit       int           // rows
 	For         string        // a reader of datasets
+	Rounds      int           // turns of a measurement
+	Turn        time.Duration // of a measurement
 	Progress    string        //
 	HTTP        string        // empty: nowhere
 	LogLevel    slog.Level    //
