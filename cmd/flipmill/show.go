@@ -22,7 +22,7 @@ func newShow() *cobra.Command {
 		Short: "Draw boards of a dataset with their solutions",
 		Long: `Draws the boards of a dataset that meet all of the conditions given, in corpus
 order, each beside the presses that solve it. A record that was rejected is found
-by its --index, and shown with the reason.
+by its --index or with --status rejected, and shown with the reason.
 
 Elsewhere than on a terminal, or where NO_COLOR is set, the drawing is plain ASCII:
 # is a 1, and o a press. --json prints a line for each record, with the columns

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"encoding/binary"
 	"fmt"
 	"iter"
 	"slices"
@@ -36,9 +37,13 @@ type Row struct {
 // Filter says which rows are wanted: those that meet every condition in it.
 type Filter struct {
 	Index  *int64 // with this puzzle_index; nil for any
+	From   int64  // with this puzzle_index or a greater one
 	Moves  *int64 // solved with this minimum; nil for any
-	Status string // with this status; empty for any
+	Status string // with this status, or Rejected; empty for any, but rejects only where there is an Index
 }
+
+// Rejected is a Filter's Status for the rows of rejects.
+const Rejected = "rejected"
 
 // columns names the columns that conditions look at.
 func (w Filter) columns() []string {
@@ -46,7 +51,7 @@ func (w Filter) columns() []string {
 	if w.Moves != nil {
 		names = append(names, colMinMoves)
 	}
-	if w.Status != "" {
+	if w.Status != "" && w.Status != Rejected {
 		names = append(names, colStatus)
 	}
 	return names
@@ -54,16 +59,38 @@ func (w Filter) columns() []string {
 
 // match reports whether a row meets the conditions.
 func (w Filter) match(t table, row int) bool {
-	return (w.Index == nil || t.number(colIndex, row) == *w.Index) &&
+	index := t.number(colIndex, row)
+	if w.Status == Rejected { // then these are rejects
+		return w.reaches(index, index+1)
+	}
+	return w.reaches(index, index+1) &&
 		(w.Moves == nil || !t.null(colMinMoves, row) && t.number(colMinMoves, row) == *w.Moves) &&
 		(w.Status == "" || string(t.bytes(colStatus, row)) == w.Status)
 }
 
+// reaches reports whether a wanted row may be among the records from first up to
+// end.
+func (w Filter) reaches(first, end int64) bool {
+	return end > w.From && (w.Index == nil || *w.Index >= first && *w.Index < end)
+}
+
+// tables returns the tables that can have wanted rows.
+func (w Filter) tables() []string {
+	switch {
+	case w.Status == Rejected && w.Moves != nil:
+		return nil
+	case w.Status == Rejected:
+		return []string{tableRejects}
+	case w.Index != nil && w.Moves == nil && w.Status == "":
+		return []string{tableResults, tableRejects}
+	}
+	return []string{tableResults}
+}
+
 // Find yields the rows of the finished dataset at path that meet a filter, in
-// corpus order. A reject meets only a filter that has nothing but its index. Find
-// reads the files that can hold such rows, and the columns that the filter names;
-// whole row groups only where there is a row to yield. It trusts the files, see
-// Verify. An error is the last that it yields.
+// corpus order. It reads the files that can hold such rows, and the columns that the
+// filter names; whole row groups only where there is a row to yield. It trusts the
+// files, see Verify. An error is the last that it yields.
 func Find(path string, want Filter) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		if err := find(path, want, func(r Row) bool { return yield(r, nil) }); err != nil {
@@ -77,23 +104,16 @@ func find(path string, want Filter, yield func(Row) bool) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range want.columns() {
-		if !slices.Contains(v.spec.Columns, name) {
-			return fmt.Errorf("there is no column %s: it was made with --columns %s", name, strings.Join(v.spec.Columns, ","))
-		}
-	}
 	f := &finder{verifier: v, want: want, yield: yield}
+	if err := f.check(); err != nil {
+		return err
+	}
 	for _, p := range v.manifest.Parts {
-		if i := want.Index; i != nil && (*i < p.FirstIndex || *i >= p.FirstIndex+p.Records) {
-			continue
+		names := map[string]string{tableResults: p.Results.Name}
+		if p.Rejects != nil {
+			names[tableRejects] = p.Rejects.Name
 		}
-		if err := f.file(tableResults, p.Results.Name); err != nil || f.stopped {
-			return err
-		}
-		if p.Rejects == nil || want.Index == nil || want.Moves != nil || want.Status != "" {
-			continue
-		}
-		if err := f.file(tableRejects, p.Rejects.Name); err != nil || f.stopped {
+		if err := f.part(p.FirstIndex, p.Records, names); err != nil || f.stopped {
 			return err
 		}
 	}
@@ -109,6 +129,32 @@ type finder struct {
 	stopped bool   // by whoever takes the rows
 }
 
+// check reports a condition on a column that there is not.
+func (f *finder) check() error {
+	for _, name := range f.want.columns() {
+		if slices.Contains(f.want.tables(), tableResults) && !slices.Contains(f.spec.Columns, name) {
+			return fmt.Errorf("there is no column %s: it was made with --columns %s", name, strings.Join(f.spec.Columns, ","))
+		}
+	}
+	return nil
+}
+
+// part yields the rows of a part, whose files have these names by their tables.
+func (f *finder) part(first, records int64, names map[string]string) error {
+	if !f.want.reaches(first, first+records) {
+		return nil
+	}
+	for _, table := range f.want.tables() {
+		if names[table] == "" {
+			continue
+		}
+		if err := f.file(table, names[table]); err != nil || f.stopped {
+			return err
+		}
+	}
+	return nil
+}
+
 // file yields the rows of a file.
 func (f *finder) file(table, name string) error {
 	f.table = table
@@ -117,7 +163,10 @@ func (f *finder) file(table, name string) error {
 		return err
 	}
 	defer done()
-	for _, group := range file.RowGroups() {
+	for i, group := range file.RowGroups() {
+		if first, last := indexBounds(file, i); !f.want.reaches(first, last+1) {
+			continue
+		}
 		if err := f.group(group); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -126,6 +175,18 @@ func (f *finder) file(table, name string) error {
 		}
 	}
 	return nil
+}
+
+// indexBounds returns the first and the last index in a row group, as its
+// statistics say; without them, those that any can have.
+func indexBounds(f *parquet.File, group int) (first, last int64) {
+	for _, c := range f.Metadata().RowGroups[group].Columns {
+		s := c.MetaData.Statistics
+		if slices.Equal(c.MetaData.PathInSchema, []string{colIndex}) && len(s.MinValue) == 8 && len(s.MaxValue) == 8 {
+			return int64(binary.LittleEndian.Uint64(s.MinValue)), int64(binary.LittleEndian.Uint64(s.MaxValue))
+		}
+	}
+	return 0, maxIndex
 }
 
 func (f *finder) group(group parquet.RowGroup) error {

@@ -2,6 +2,8 @@ package dataset_test
 
 import (
 	"fmt"
+	"iter"
+	"os"
 	"slices"
 	"testing"
 
@@ -48,10 +50,15 @@ func orDash(text *string) string {
 func TestFindConditions(t *testing.T) {
 	t.Parallel()
 	db := duck(t)
-	path := smallCorpus(t, testSpec(t, "plus", puzzle.Zero)).write(t, t.TempDir())
-	results, _, _ := files(path)
-	all := func(want dataset.Filter, most int) (got []string) {
-		for row, err := range dataset.Find(path, want) {
+	output, spec := t.TempDir(), testSpec(t, "plus", puzzle.Zero)
+	path := smallCorpus(t, spec).write(t, output)
+	results, rejects, _ := files(path)
+	reader, err := dataset.NewReader(output, "demo", spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := func(found iter.Seq2[dataset.Row, error], most int) (got []string) {
+		for row, err := range found {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,12 +80,76 @@ func TestFindConditions(t *testing.T) {
 		{dataset.Filter{Moves: &moves, Status: "solved"}, 2, "min_moves = 2"},
 		{dataset.Filter{Moves: &moves, Status: "impossible"}, 1000, "false"},
 		{dataset.Filter{Status: "unproven"}, 1000, "status = 'unproven'"},
+		{dataset.Filter{From: 250}, 1000, "puzzle_index >= 250"},
+		{dataset.Filter{From: 250, Moves: &moves}, 1, "puzzle_index >= 250 AND min_moves = 2"},
+		{dataset.Filter{From: 10_000}, 1000, "false"},
 	} {
 		want := query(t, db, fmt.Sprintf("SELECT puzzle_index FROM %s WHERE %s ORDER BY puzzle_index LIMIT %d", results, c.where, c.most))
-		if got := all(c.want, c.most); !slices.Equal(got, want) {
+		if got := all(dataset.Find(path, c.want), c.most); !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", c.where, got, want)
 		}
+		if got := all(reader.Find(c.want), c.most); !slices.Equal(got, want) {
+			t.Errorf("%s: a reader found %v, want %v", c.where, got, want)
+		}
 	}
+	want := query(t, db, "SELECT puzzle_index FROM "+rejects+" WHERE puzzle_index > 300 ORDER BY ALL")
+	if got := all(dataset.Find(path, dataset.Filter{Status: dataset.Rejected, From: 301}), 1000); len(want) == 0 || !slices.Equal(got, want) {
+		t.Errorf("rejects: got %v, want %v", got, want)
+	}
+	if got := all(reader.Find(dataset.Filter{Status: dataset.Rejected, Moves: &moves}), 1000); got != nil {
+		t.Errorf("rejects with a minimum: %v", got)
+	}
+}
+
+// TestReader follows a dataset that is being made, and made again: a reader knows
+// what is committed, no more and no less.
+func TestReader(t *testing.T) {
+	t.Parallel()
+	output := t.TempDir()
+	c := smallCorpus(t, testSpec(t, "plus", puzzle.Either))
+	reader, err := dataset.NewReader(output, "demo", c.spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := int64(c.chunks[4].chunk.First)
+	expect := func(parts int, records, failed int64, there bool) {
+		t.Helper()
+		n, counts, err := reader.Committed()
+		if err != nil || n != parts || counts.Boards()+counts.Rejected() != records {
+			t.Errorf("%d parts with %d records, error %v; want %d with %d", n, counts.Boards()+counts.Rejected(), err, parts, records)
+		}
+		for _, r := range counts.Rejects() {
+			if r.Reason == puzzle.WorkerFailed && r.Records != failed || failed == 0 && r.Reason == puzzle.WorkerFailed {
+				t.Errorf("%d records that workers failed at, want %d", r.Records, failed)
+			}
+		}
+		found := false
+		for row, err := range reader.Find(dataset.Filter{Index: &last}) {
+			if found = err == nil; !found || (row.Reason != nil) != (failed > 0) {
+				t.Errorf("record %d is %+v, error %v", last, row, err)
+			}
+		}
+		if found != there {
+			t.Errorf("record %d is there: %v, want %v", last, found, there)
+		}
+	}
+	expect(0, 0, 0, false)
+	d, err := dataset.Open(output, "demo", c.spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.commit(t, d, 1)
+	c.commit(t, d, 0)
+	expect(2, last, 0, false)
+	expect(2, last, 0, false)
+	records := c.input().Records
+	if err := os.RemoveAll(d.Path()); err != nil {
+		t.Fatal(err)
+	}
+	c.spoilt(t, output)
+	expect(3, records, records-last, true)
+	c.retryAll(t, output, true, nil)
+	expect(3, records, 0, true)
 }
 
 // What is no dataset, and what has been altered, is an error and not a row.
