@@ -53,21 +53,3 @@ func TestDoctor(t *testing.T) {
 	c.broker.kill()
 	wantFindings(t, c.start("doctor", "--json", "-o", "file"), exitBroker, "connect", "output")
 }
-
-// With the credentials of any role, doctor says which it is.
-func TestDoctorSecure(t *testing.T) {
-	s := newSecureCluster(t)
-	s.as(queue.Operator, "setup").succeed()
-	for _, role := range queue.Roles() {
-		findings := wantFindings(t, s.as(role, "doctor", "--json"), exitOK)
-		if !slices.ContainsFunc(findings, func(f queue.Finding) bool {
-			return f.Check == "permissions" && strings.HasSuffix(f.Found, "enough for: "+string(role))
-		}) {
-			t.Errorf("%s: got %+v", role, findings)
-		}
-	}
-	check(t, os.Chmod(s.seeds[queue.Worker], 0o644))
-	wantFindings(t, s.as(queue.Worker, "doctor", "--json"), exitError, "secret")
-	wantFindings(t, s.start("doctor", "--json", "--tls-ca", s.cert, "--tls-cert", s.cert, "--tls-key", s.key), exitBroker, "connect")
-	wantFindings(t, s.start("doctor", "--json", "--tls-ca", s.key), exitConfig, "connect")
-}

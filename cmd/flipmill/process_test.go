@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -18,6 +19,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // natsServer is what main of the nats-server command does, so that the tests
@@ -253,6 +256,90 @@ func writeSmallBoards(t testing.TB, path string, chunks int) {
 		}
 	}
 	if err := errors.Join(w.Flush(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// jetStream is what an operator can do at the broker.
+func (c *cluster) jetStream() jetstream.JetStream {
+	c.t.Helper()
+	nc, err := nats.Connect(c.url)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return js
+}
+
+// stored returns how many messages a stream has ever stored.
+func stored(t *testing.T, js jetstream.JetStream, name string) uint64 {
+	t.Helper()
+	stream, err := js.Stream(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream.CachedInfo().State.LastSeq
+}
+
+// remove removes the message of one subject.
+func remove(t *testing.T, js jetstream.JetStream, name, subject string) {
+	t.Helper()
+	stream, err := js.Stream(t.Context(), name)
+	if err == nil {
+		err = stream.Purge(t.Context(), jetstream.WithPurgeSubject(subject))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// smallJob is the corpus of most tests with processes: 6 parts of 2 chunks.
+var smallJob = []string{"boards.txt", "--size", "2x2", "--part-chunks", "2"}
+
+// calm returns the files of smallJob's dataset as flipmill run leaves them.
+func calm(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	writeSmallBoards(t, filepath.Join(dir, "boards.txt"), 12)
+	flipmill(t, dir, append([]string{"run", "-o", "calm"}, smallJob...)...)
+	return hashes(t, filepath.Join(dir, "calm", "job=boards"))
+}
+
+// TestProcesses runs one job over a NATS server with two workers and an
+// aggregator: the dataset is that of flipmill run.
+func TestProcesses(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil)
+	want := calm(t, c.dir)
+	aggregator := c.start("aggregator", "-o", "far")
+	workers := []*process{c.start("worker", "--workers", "1"), c.start("worker", "--workers", "2")}
+	submit := c.run("submit", append(smallJob, "--wait", "--json")...)
+	var outcome submitted
+	if err := json.Unmarshal([]byte(submit.out.String()), &outcome); err != nil {
+		t.Fatal(err)
+	}
+	if records := int64(12*65_536 - 1000); outcome != (submitted{"boards", "done", records, 12, records}) {
+		t.Errorf("submit says %+v", outcome)
+	}
+	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
+	flipmill(t, c.dir, "verify", "far/job=boards")
+
+	// A finished job that is submitted again is compared, and nothing changes.
+	c.run("submit", append(smallJob, "--wait")...)
+	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
+
+	for _, p := range append(workers, aggregator) {
+		p.signal(syscall.SIGTERM)
+		p.succeed() // a service that was told to stop ends well
+	}
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
 		t.Fatal(err)
 	}
 }

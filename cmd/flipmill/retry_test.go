@@ -1,3 +1,5 @@
+//go:build cluster
+
 package main
 
 import (
@@ -135,4 +137,36 @@ func TestRetry(t *testing.T) {
 		t.Errorf("left behind: %v (%v)", left, err)
 	}
 	c.exits(exitOK, "no rejects for which a retry may help", "retry", "boards")
+}
+
+// why says how often each chunk was given to a worker, and what went wrong, also
+// when nobody is alive.
+func TestDeliveriesAreTold(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil)
+	writeSmallBoards(t, filepath.Join(c.dir, "boards.txt"), 4)
+	c.run("setup")
+	aggregator := c.start("aggregator", "-o", "far")
+	c.run("submit", append(smallJob, "--window", "2")...)
+	aggregator.kill()
+	c.failAt(1) // which is given back without a word
+	worker := c.start("worker", "--workers", "1")
+	e := c.until("solved", func(e *view.Explanation) bool { return where(e, queue.Solved) == 4 })
+	worker.kill()
+	again := ask[*view.Explanation](c, exitOK, "why", "boards")
+	if !slices.EqualFunc(again.Places, e.Places, func(a, b view.Place) bool { return a.Deliveries == b.Deliveries && a.Error == b.Error }) {
+		t.Errorf("without a worker: %+v, with one %+v", again.Places, e.Places)
+	}
+	twice := 0
+	for _, p := range e.Places {
+		switch {
+		case p.Deliveries == 2 && strings.HasPrefix(p.Error, "delivered again"):
+			twice++
+		case p.Deliveries != 1 || p.Error != "":
+			t.Errorf("got %+v", p)
+		}
+	}
+	if twice != 1 || e.Trouble == nil || e.Trouble.Delivered != 2 {
+		t.Errorf("%d chunks were delivered twice, want 1: %+v, %+v", twice, e.Places, e.Trouble)
+	}
 }

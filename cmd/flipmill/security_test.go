@@ -1,3 +1,5 @@
+//go:build cluster
+
 package main
 
 import (
@@ -66,13 +68,6 @@ func (s *secureCluster) identities() (environment []string) {
 func (s *secureCluster) as(role queue.Role, verb string, args ...string) *process {
 	s.t.Helper()
 	return s.start(verb, slices.Concat(args, []string{"--credentials", s.seeds[role], "--tls-ca", s.cert, "--tls-cert", s.cert, "--tls-key", s.key})...)
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // writeCertificate makes a certificate that is authority, server and client in one.
@@ -144,4 +139,22 @@ func (s *secureCluster) mustDeny(p *process) {
 	if code := p.exit(); code != int(exitBroker) || !strings.Contains(p.log(), "permission denied") {
 		s.t.Errorf("%s ends with %d, want %d and to say that permission is denied:\n%s", p.name, code, exitBroker, p.log())
 	}
+}
+
+// With the credentials of any role, doctor says which it is.
+func TestDoctorSecure(t *testing.T) {
+	s := newSecureCluster(t)
+	s.as(queue.Operator, "setup").succeed()
+	for _, role := range queue.Roles() {
+		findings := wantFindings(t, s.as(role, "doctor", "--json"), exitOK)
+		if !slices.ContainsFunc(findings, func(f queue.Finding) bool {
+			return f.Check == "permissions" && strings.HasSuffix(f.Found, "enough for: "+string(role))
+		}) {
+			t.Errorf("%s: got %+v", role, findings)
+		}
+	}
+	check(t, os.Chmod(s.seeds[queue.Worker], 0o644))
+	wantFindings(t, s.as(queue.Worker, "doctor", "--json"), exitError, "secret")
+	wantFindings(t, s.start("doctor", "--json", "--tls-ca", s.cert, "--tls-cert", s.cert, "--tls-key", s.key), exitBroker, "connect")
+	wantFindings(t, s.start("doctor", "--json", "--tls-ca", s.key), exitConfig, "connect")
 }
