@@ -33,7 +33,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -251,47 +250,15 @@ func (p *producer) publishAll(ctx context.Context, c *corpus.Corpus) error {
 
 // split hands the corpus over chunk by chunk.
 func (p *producer) split(ctx context.Context, c *corpus.Corpus) error {
-	if p.opts.Spec.Generate.Kind != "" {
-		return p.ranges(ctx, c)
-	}
-	s := newSplitter(p.opts.Spec)
-	var rec corpus.Record
-	for {
-		switch err := c.Next(&rec); {
-		case err == io.EOF:
-			if s.records > 0 {
-				if err := p.handOver(ctx, s.take()); err != nil {
-					return err
-				}
-			}
-			return p.window.End()
-		case err != nil:
+	for chunk, err := range Chunks(p.opts.Spec, c) {
+		if err == nil {
+			err = p.handOver(ctx, chunk)
+		}
+		if err != nil {
 			return err
 		}
-		if !s.add(&rec) {
-			if err := p.handOver(ctx, s.take()); err != nil {
-				return err
-			}
-			s.add(&rec)
-		}
-		s.more(c, &rec)
 	}
-}
-
-// ranges hands a generated corpus over: which boards, not the boards.
-func (p *producer) ranges(ctx context.Context, c *corpus.Corpus) error {
-	most := rangeRecords(p.opts.Spec)
-	for first := int64(0); ; {
-		n := c.Take(most)
-		if n == 0 {
-			return p.window.End()
-		}
-		chunk := &puzzle.Chunk{First: first, Generated: n, Spans: []puzzle.Span{{Records: n}}}
-		if err := p.handOver(ctx, chunk); err != nil {
-			return err
-		}
-		first += int64(n)
-	}
+	return p.window.End()
 }
 
 // handOver publishes the next chunk, or does without where its part is committed

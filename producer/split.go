@@ -44,9 +44,9 @@ type splitter struct {
 
 func newSplitter(spec puzzle.Spec) *splitter { return &splitter{spec: spec} }
 
-// rangeRecords returns how many boards of a generated corpus are a chunk. Their task
+// RangeRecords returns how many boards of a generated corpus are a chunk. Their task
 // is small, but the worker that makes them needs memory as for others.
-func rangeRecords(spec puzzle.Spec) int {
+func RangeRecords(spec puzzle.Spec) int {
 	most := min(maxChunkRecords, maxChunkBytes/(2*spec.Size.Lines()))
 	if row := dataset.EstimateRow(spec, spec.Size.Cells()); row > 0 { // without columns it is 0
 		most = min(most, maxChunkBytes/row)

@@ -310,7 +310,7 @@ func TestMadeBoards(t *testing.T) {
 	for _, size := range []puzzle.Size{{Rows: 1, Cols: 1}, {Rows: 5, Cols: 5}, {Rows: 256, Cols: 16}, {Rows: 16, Cols: 256}} {
 		for _, columns := range [][]string{all, {}} {
 			spec.Size, spec.Columns = size, columns
-			n := rangeRecords(spec)
+			n := RangeRecords(spec)
 			run := puzzle.NewRun(size, n)
 			for k := range run.Masks {
 				run.Masks[k] = uint16(rng.Uint32()) & uint16(1<<run.Width()-1)

@@ -47,7 +47,7 @@ dataset that can be proved complete.
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newRun(), newSolve(), newGenerate(), newVerify(), newStats(), newShow(), newQuery(), newBench(), newSetup(), newDoctor(), newHealth(), newSubmit(), newWorker(), newAggregator(),
+	root.AddCommand(newRun(), newSolve(), newGenerate(), newCheck(), newVerify(), newStats(), newShow(), newQuery(), newBench(), newSetup(), newDoctor(), newHealth(), newSubmit(), newWorker(), newAggregator(),
 		newStatus(), newList(), newWatch(), newWait(), newWhy(), newPause(), newResume(), newRetry(), newCancel(), newVersion(), newChild())
 	return root
 }

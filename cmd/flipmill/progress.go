@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ type meter struct {
 	published atomic.Int64 // records handed to the queue
 	solved    atomic.Int64 // records whose result has arrived
 	read      func() (bytes, total int64)
+	done      string // what becomes of records; empty: they are solved
 }
 
 // total estimates the number of records in the corpus from the part that has
@@ -56,7 +58,7 @@ func showProgress(ctx context.Context, w io.Writer, mode string, m *meter) {
 	case "none":
 		return
 	case "bar":
-		bar := newBar(w)
+		bar := newBar(w, m)
 		defer fmt.Fprintln(w)
 		show = func() { moveBar(bar, m) }
 		interval = barInterval
@@ -79,10 +81,10 @@ func showProgress(ctx context.Context, w io.Writer, mode string, m *meter) {
 	}
 }
 
-func newBar(w io.Writer) *progressbar.ProgressBar {
+func newBar(w io.Writer, m *meter) *progressbar.ProgressBar {
 	return progressbar.NewOptions64(-1,
 		progressbar.OptionSetWriter(w),
-		progressbar.OptionSetDescription("solving"),
+		progressbar.OptionSetDescription(cmp.Or(m.done, "solving")),
 		progressbar.OptionShowCount(),
 		progressbar.OptionShowIts(),
 		progressbar.OptionSetItsString("boards"),
@@ -108,7 +110,7 @@ func moveBar(bar *progressbar.ProgressBar, m *meter) {
 func (m *meter) line(elapsed time.Duration) string {
 	solved, total := m.solved.Load(), m.total()
 	rate := float64(solved) / elapsed.Seconds()
-	text := fmt.Sprintf("solved %s records, %s boards/s", view.Thousands(solved), view.Thousands(int64(rate)))
+	text := fmt.Sprintf("%s %s records, %s boards/s", cmp.Or(m.done, "solved"), view.Thousands(solved), view.Thousands(int64(rate)))
 	if total <= 0 || solved > total {
 		return text
 	}

@@ -61,8 +61,9 @@ func table(c *Config) []Key { return slices.Concat(jobKeys(c), brokerKeys(c), re
 // jobKeys are the keys that say what to solve, and what to leave where.
 func jobKeys(c *Config) []Key {
 	jobs := []string{"run", "submit"}
-	puzzles := []string{"run", "solve", "submit"}
-	boards := []string{"run", "solve", "submit", "generate"}
+	specs := []string{"run", "submit", "check"}
+	puzzles := []string{"run", "solve", "submit", "check"}
+	boards := []string{"run", "solve", "submit", "check", "generate"}
 	return []Key{
 		{"output", "o", "out", []string{"run", "aggregator", "doctor"}, "folder in which datasets are made",
 			matching(&c.Output, "dir", "a folder", `.`)},
@@ -78,7 +79,7 @@ func jobKeys(c *Config) []Key {
 		{"search-limit", "", "1048576", puzzles, "most candidates tried for one board; beyond it the answer is unproven",
 			integer(&c.Spec.SearchLimit, 1, 1<<40)},
 
-		{"generate", "", "", jobs, "boards to be made instead of a corpus: all, random, solvable, presses=K or distinct, then count=N, first=N, seed=N",
+		{"generate", "", "", specs, "boards to be made instead of a corpus: all, random, solvable, presses=K or distinct, then count=N, first=N, seed=N",
 			optional(parsed(&c.Spec.Generate, "spec", "all, random, solvable, presses=K or distinct, then count=N, first=N and seed=N as needed", puzzle.ParseGenerate))},
 		{"format", "", "auto", puzzles, "how the input is written; auto: as the names of its files or their beginning say",
 			name(&c.Spec.Format, "auto", "lines", "blocks", "grid", "csv", "tsv", "jsonl", "json", "npy", "parquet")},
@@ -94,16 +95,16 @@ func jobKeys(c *Config) []Key {
 			choice(&c.Spec.ColumnMajor, []string{"row-major", "column-major"}, func(text string) (bool, error) { return text == "column-major", nil })},
 		{"fields", "", "", puzzles, "names of fields in the input, where they are not board, id, rows and cols",
 			optional(parsed(&c.Spec.Fields, "pairs", "pairs ROLE=NAME, such as board=grid,id=key", puzzle.ParseFields))},
-		{"keep", "", "", jobs, "fields of the input that become columns of the results; its id always does",
+		{"keep", "", "", specs, "fields of the input that become columns of the results; its id always does",
 			optional(parsed(&c.Spec.Keep, "list", "names separated by commas", words))},
 
-		{"columns", "", "all", jobs, "columns of the results; all: every one; none: statistics without rows",
+		{"columns", "", "all", specs, "columns of the results; all: every one; none: statistics without rows",
 			list(&c.Spec.Columns, "all, none, or names separated by commas")},
-		{"cells", "", "text", jobs, "how boards and solutions are stored",
+		{"cells", "", "text", specs, "how boards and solutions are stored",
 			name(&c.Spec.Cells, "text", "bits")},
-		{"compression", "", "zstd", jobs, "codec of the Parquet files",
+		{"compression", "", "zstd", specs, "codec of the Parquet files",
 			name(&c.Spec.Compression, "zstd", "snappy", "none")},
-		{"part-chunks", "", "64", jobs, "chunks in one Parquet file",
+		{"part-chunks", "", "64", specs, "chunks in one Parquet file",
 			integer(&c.Spec.PartChunks, 1, 1024)},
 	}
 }
@@ -157,9 +158,9 @@ func brokerKeys(c *Config) []Key {
 
 // reportKeys are the keys that say how to work, and what to tell of it.
 func reportKeys(c *Config) []Key {
-	run, show := []string{"run"}, []string{"show"}
+	run, show := []string{"run", "check"}, []string{"show"}
 	return []Key{
-		{"workers", "", "0", []string{"run", "worker"}, "chunks solved at once; 0: one per core",
+		{"workers", "", "0", []string{"run", "check", "worker"}, "chunks solved at once; 0: one per core",
 			integer(&c.Workers, 0, 1024)},
 		{"window", "", "2", []string{"run", "submit"}, "parts in flight at once; more take more memory and disk",
 			integer(&c.Window, 1, 64)},
@@ -168,7 +169,7 @@ func reportKeys(c *Config) []Key {
 		{"strict", "", "false", run, "end with exit code 5 when a record was rejected",
 			boolean(&c.Strict)},
 
-		{"json", "", "false", slices.Concat([]string{"run", "solve", "verify", "stats", "show", "bench", "submit", "doctor"}, jobVerbs()), "print the outcome as JSON",
+		{"json", "", "false", slices.Concat([]string{"run", "check", "solve", "verify", "stats", "show", "bench", "submit", "doctor"}, jobVerbs()), "print the outcome as JSON",
 			boolean(&c.JSON)},
 		{"csv", "", "false", []string{"stats", "bench"}, "print the outcome as a table in CSV",
 			boolean(&c.CSV)},
@@ -178,7 +179,7 @@ func reportKeys(c *Config) []Key {
 			ordinal(&c.Moves)},
 		{"status", "", "", show, "rows with this status; rejected: records that are no boards",
 			optional(name(&c.Status, "solved", "impossible", "unproven", "rejected"))},
-		{"limit", "", "5", show, "most rows shown",
+		{"limit", "", "5", []string{"show", "check"}, "most rows shown",
 			integer(&c.Limit, 1, 1<<30)},
 		{"for", "", "duckdb", []string{"query"}, "the program that is to read the dataset",
 			name(&c.For, "duckdb", "polars", "pandas", "spark", "bigquery", "athena")},
@@ -186,7 +187,7 @@ func reportKeys(c *Config) []Key {
 			integer(&c.Rounds, 1, 1000)},
 		{"turn", "", "200ms", []string{"bench"}, "about how long a turn takes",
 			duration(&c.Turn, time.Millisecond, time.Minute)},
-		{"progress", "", "auto", []string{"run", "submit", "resume", "retry"}, "how progress is shown; auto: a bar on a terminal, plain lines elsewhere",
+		{"progress", "", "auto", []string{"run", "check", "submit", "resume", "retry"}, "how progress is shown; auto: a bar on a terminal, plain lines elsewhere",
 			name(&c.Progress, "auto", "bar", "plain", "none")},
 		{"http", "", "", []string{"run", "submit", "worker", "aggregator", "health"}, "address at which /metrics, /livez and /readyz are served, such as :9464; without a host: the loopback; empty: nowhere",
 			optional(matching(&c.HTTP, "addr", "host:port or :port", `^\S*:[0-9]{1,5}$`))},
