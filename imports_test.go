@@ -33,7 +33,8 @@ func arrows() map[string]arrow {
 		"pkg/solver":           {imports: "pkg/puzzle"},
 		"pkg/tally":            {imports: "pkg/puzzle"},
 		"pkg/generate":         {imports: "pkg/puzzle"},
-		"pkg/corpus":           {imports: "pkg/puzzle pkg/generate github.com/klauspost/compress github.com/ulikunitz/xz github.com/parquet-go/parquet-go", tests: duckdb},
+		"pkg/object":           {imports: "github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go", tests: s3},
+		"pkg/corpus":           {imports: "pkg/puzzle pkg/generate pkg/object github.com/klauspost/compress github.com/ulikunitz/xz github.com/parquet-go/parquet-go", tests: duckdb + " " + s3},
 		"pkg/config":           {imports: "pkg/puzzle github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper go.yaml.in/yaml/v3"},
 		"pkg/protocol":         {imports: "pkg/wire", tests: "github.com/cockroachdb/datadriven"},
 		"pkg/wire":             {imports: "pkg/puzzle pkg/tally pkg/wire/internal/pb google.golang.org/protobuf"},
@@ -49,9 +50,9 @@ func arrows() map[string]arrow {
 		"aggregator": {imports: "pkg/puzzle pkg/tally pkg/wire pkg/protocol pkg/dataset pkg/queue " + sync + " " + prometheus},
 
 		"cmd/flipmill": {
-			imports: "producer worker aggregator pkg/bench pkg/protocol pkg/puzzle pkg/solver pkg/tally pkg/generate pkg/corpus pkg/config pkg/daemon pkg/wire pkg/dataset pkg/queue pkg/view " +
+			imports: "producer worker aggregator pkg/bench pkg/protocol pkg/puzzle pkg/solver pkg/tally pkg/generate pkg/corpus pkg/config pkg/daemon pkg/wire pkg/dataset pkg/object pkg/queue pkg/view " +
 				sync + " " + prometheus + " github.com/spf13/cobra github.com/spf13/pflag github.com/schollz/progressbar/v3 golang.org/x/term",
-			tests: "github.com/rogpeppe/go-internal github.com/nats-io github.com/prometheus/common github.com/apache/arrow-go/v18 " + duckdb, // the real broker, as a process; readers that are not ours
+			tests: "github.com/rogpeppe/go-internal github.com/nats-io github.com/prometheus/common github.com/apache/arrow-go/v18 " + duckdb + " " + s3, // the real broker, as a process; readers that are not ours
 		},
 		"deployments":       {tests: "github.com/compose-spec/compose-go/v2 github.com/prometheus k8s.io/api k8s.io/apimachinery sigs.k8s.io/kustomize sigs.k8s.io/yaml"},
 		"deployments/image": {imports: "github.com/google/go-containerregistry golang.org/x/crypto/x509roots"},
@@ -68,6 +69,7 @@ const (
 	sync   = "golang.org/x/sync"
 	goleak = "go.uber.org/goleak" // in the tests of any package
 	duckdb = "github.com/duckdb/duckdb-go/v2"
+	s3     = "github.com/johannesboyne/gofakes3" // a server, in the test's own process
 
 	// Each role counts for itself, in the terms of the one who reads the counts.
 	prometheus = "github.com/prometheus/client_golang"
@@ -86,6 +88,8 @@ func bans() []ban {
 	return []ban{
 		{path: "github.com/parquet-go/parquet-go", but: "pkg/dataset pkg/corpus", why: "one package knows our files, another reads those of other people"},
 		{path: "github.com/nats-io", but: "pkg/queue", why: "one package knows the broker"},
+		{path: "github.com/aws", but: "pkg/object", why: "one package knows how objects are reached"},
+		{path: s3, why: "it is a server that tests speak to"},
 		{path: "github.com/spf13", but: "pkg/config cmd/flipmill", why: "only commands have flags"},
 		{path: "github.com/spf13/viper", but: "pkg/config", why: "one package knows where values come from"},
 		{path: duckdb, why: "it is a reader that tests compare with; the binary stays static"},

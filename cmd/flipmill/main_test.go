@@ -24,8 +24,9 @@ func TestMain(m *testing.M) {
 
 var update = flag.Bool("update", false, "accept what the scripts compare as it is now")
 
-// TestScripts runs the command line as people type it. Besides testscript's own,
-// a script has the commands
+// TestScripts runs the command line as people type it, in a folder with the
+// examples, which are also in a bucket of that name. Besides testscript's own, a
+// script has the commands
 //
 //	sql FILE             runs the query in FILE and prints the rows as CSV
 //	flip-bit FILE N      inverts the lowest bit of byte N, counted from the end if negative
@@ -35,12 +36,15 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	bucket := newBucket(t, "examples")
+	bucket.putFolder(examples)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       *update,
 		Setup: func(env *testscript.Env) error {
+			env.Vars = append(env.Vars, bucket.environment()...)
 			return os.Symlink(examples, filepath.Join(env.WorkDir, "examples"))
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){

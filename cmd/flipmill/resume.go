@@ -15,6 +15,7 @@ import (
 
 	"github.com/flipmill/flipmill/pkg/config"
 	"github.com/flipmill/flipmill/pkg/corpus"
+	"github.com/flipmill/flipmill/pkg/object"
 	"github.com/flipmill/flipmill/pkg/queue"
 	"github.com/flipmill/flipmill/pkg/view"
 	"github.com/flipmill/flipmill/pkg/wire"
@@ -182,11 +183,13 @@ func reach(job *wire.Job, c *config.Config) error {
 	if job.Spec.Generate.Kind != "" {
 		return nil // it is the same everywhere
 	}
-	if err := c.Anchor(); err != nil {
-		return err
-	}
-	if err := os.Chdir(o.Directory); err != nil {
-		return elsewhere(job, err)
+	if slices.ContainsFunc(o.Paths, func(path string) bool { return !object.Is(path) }) { // a bucket is the same from everywhere
+		if err := c.Anchor(); err != nil {
+			return err
+		}
+		if err := os.Chdir(o.Directory); err != nil {
+			return elsewhere(job, err)
+		}
 	}
 	if job.Totals == nil {
 		return nil

@@ -27,7 +27,8 @@ func newRun() *cobra.Command {
 		Long: `Starts an embedded NATS server, a producer, workers and the aggregator in this
 process, solves every board of the corpus, and leaves a dataset in
 OUTPUT/job=JOB. A CORPUS is a file, plain or compressed with gzip, zstd, bzip2
-or xz, a folder of such files, a pattern in quotes, or - for standard input.
+or xz, a folder of such files, a pattern in quotes, or - for standard input. Files,
+folders and patterns may be in a bucket of S3, as s3://BUCKET/PATH.
 Records that cannot be read go to the rejects table. With --generate there is no
 CORPUS: the workers make the boards, as flipmill generate would.
 

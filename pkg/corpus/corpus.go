@@ -160,8 +160,9 @@ func (o Options) framed(s *sheet, r reader) reader {
 type Corpus struct {
 	opts  Options
 	stdin io.Reader
-	paths []string // still to be opened
-	total int64    // raw bytes of all sources; 0 where one of them does not say
+	shelf shelf
+	files []entry // still to be opened
+	total int64   // raw bytes of all sources; 0 where one of them does not say
 	read  atomic.Int64
 
 	readers map[string]reader // by format, made when they are needed
@@ -197,15 +198,14 @@ func Open(paths []string, opts Options, stdin io.Reader) (*Corpus, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	paths, err := Expand(paths)
-	if err != nil {
+	c := &Corpus{opts: opts, stdin: stdin, ahead: true, readers: map[string]reader{}}
+	var err error
+	if c.files, err = c.shelf.expand(paths); err != nil {
 		return nil, err
 	}
-	total, err := checkSources(paths)
-	if err != nil {
+	if c.total, err = checkSources(c.files); err != nil {
 		return nil, err
 	}
-	c := &Corpus{opts: opts, stdin: stdin, paths: paths, total: total, ahead: true, readers: map[string]reader{}}
 	if c.firstErr = c.readRecord(&c.first); c.firstErr != nil && c.firstErr != io.EOF {
 		return nil, errors.Join(c.firstErr, c.Close())
 	}
@@ -304,14 +304,14 @@ func (c *Corpus) overExpanded(rec *Record) {
 // openNext opens the next source and finds its format. It returns io.EOF after
 // the last source.
 func (c *Corpus) openNext() error {
-	if len(c.paths) == 0 {
+	if len(c.files) == 0 {
 		return io.EOF
 	}
-	src, err := openSource(c.paths[0], c.stdin, &c.read)
+	src, err := c.shelf.openSource(c.files[0].path, c.stdin, &c.read)
 	if err != nil {
 		return err
 	}
-	c.src, c.format, c.line, c.paths = src, nil, 0, c.paths[1:]
+	c.src, c.format, c.line, c.files = src, nil, 0, c.files[1:]
 	if c.in, err = newScanner(src.text, c.opts.MaxLine); err != nil {
 		return fmt.Errorf("read %s: %w", src.name, err)
 	}
@@ -384,7 +384,7 @@ func (c *Corpus) Close() error {
 		return nil
 	}
 	src := c.src
-	c.src, c.paths = nil, nil
+	c.src, c.files = nil, nil
 	return src.close()
 }
 

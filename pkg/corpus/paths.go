@@ -8,39 +8,83 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/flipmill/flipmill/pkg/object"
 )
 
 // Expand returns the files that paths stand for, in the order in which they are
 // read. A folder stands for all files in it and below, sorted by their paths
 // byte by byte, without those whose name, or whose folder's, begins with a dot
 // or an underscore. A pattern that names no file stands for what it matches,
-// sorted. Names are as short as they can be: ./a is a.
+// sorted. Names are as short as they can be: ./a is a. Objects are files whose
+// keys are paths: s3://BUCKET/PATH.
 func Expand(paths []string) ([]string, error) {
-	var files []string
+	var s shelf
+	found, err := s.expand(paths)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, f := range found {
+		names = append(names, f.path)
+	}
+	return names, nil
+}
+
+// entry is a file that was found.
+type entry struct {
+	path string
+	size int64 // of an object; files are asked when they are to be read
+}
+
+func (s *shelf) expand(paths []string) ([]entry, error) {
+	var files []entry
 	for _, path := range paths {
-		if path == Stdin {
-			files = append(files, path)
-			continue
+		below, err := s.expandOne(path)
+		if err != nil {
+			return nil, err
 		}
-		matches := []string{filepath.Clean(path)}
-		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?[") {
-			if matches, err = filepath.Glob(matches[0]); err != nil {
-				return nil, fmt.Errorf("pattern %s: %w", path, err)
-			}
-			if len(matches) == 0 {
-				return nil, fmt.Errorf("pattern %s matches no file", path)
-			}
+		files = append(files, below...)
+	}
+	return files, nil
+}
+
+func (s *shelf) expandOne(path string) ([]entry, error) {
+	switch {
+	case path == Stdin:
+		return []entry{{path: path}}, nil
+	case object.Is(path):
+		return s.objectsOf(path)
+	}
+	matches := []string{filepath.Clean(path)}
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) && isPattern(path) {
+		if matches, err = filepath.Glob(matches[0]); err != nil {
+			return nil, fmt.Errorf("pattern %s: %w", path, err)
 		}
-		for _, match := range matches {
-			below, err := filesOf(match)
-			if err != nil {
-				return nil, err
-			}
-			files = append(files, below...)
+		if len(matches) == 0 {
+			return nil, fmt.Errorf("pattern %s matches no file", path)
+		}
+	}
+	var files []entry
+	for _, match := range matches {
+		below, err := filesOf(match)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range below {
+			files = append(files, entry{path: name})
 		}
 	}
 	return files, nil
 }
+
+func isPattern(path string) bool { return strings.ContainsAny(path, patternChars) }
+
+const patternChars = "*?["
+
+// hidden reports whether the name of a file or folder keeps it out of what a
+// folder stands for.
+func hidden(name string) bool { return strings.ContainsAny(name[:min(1, len(name))], "._") }
 
 // filesOf returns the files of a folder, or the path itself if it is none.
 func filesOf(path string) ([]string, error) {
@@ -50,7 +94,7 @@ func filesOf(path string) ([]string, error) {
 	}
 	var files []string
 	err = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
-		switch hidden := name != path && strings.ContainsAny(d.Name()[:1], "._"); {
+		switch hidden := name != path && hidden(d.Name()); {
 		case err != nil:
 			return err
 		case d.IsDir() && hidden:

@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
+
+	"github.com/flipmill/flipmill/pkg/object"
 )
 
 // Stdin is the path that stands for standard input.
@@ -38,17 +40,18 @@ func Sum(sources []Source) string {
 // without parsing them. Standard input and pipes are read to their end, which
 // uses them up.
 func Fingerprint(paths []string, stdin io.Reader) ([]Source, error) {
-	paths, err := Expand(paths)
+	var s shelf
+	files, err := s.expand(paths)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := checkSources(paths); err != nil {
+	if _, err := checkSources(files); err != nil {
 		return nil, err
 	}
 	var sources []Source
 	var read atomic.Int64
-	for _, path := range paths {
-		src, err := openRaw(path, stdin, &read)
+	for _, f := range files {
+		src, err := s.openRaw(f.path, stdin, &read)
 		if err != nil {
 			return nil, err
 		}
@@ -63,17 +66,17 @@ func Fingerprint(paths []string, stdin io.Reader) ([]Source, error) {
 
 // checkSources returns the total size of the files, 0 where one of them does
 // not say.
-func checkSources(paths []string) (total int64, err error) {
-	if len(paths) == 0 {
+func checkSources(files []entry) (total int64, err error) {
+	if len(files) == 0 {
 		return 0, errors.New("no corpus named: give at least one file, or - for standard input")
 	}
 	known, stdin := true, false
-	for _, path := range paths {
-		if path == Stdin && stdin {
+	for _, f := range files {
+		if f.path == Stdin && stdin {
 			return 0, errors.New("standard input (-) is named twice")
 		}
-		stdin = stdin || path == Stdin
-		size, regular, err := checkSource(path)
+		stdin = stdin || f.path == Stdin
+		size, regular, err := checkSource(f)
 		if err != nil {
 			return 0, err
 		}
@@ -88,18 +91,21 @@ func checkSources(paths []string) (total int64, err error) {
 
 // checkSource finds out whether a file can be opened. It does not open pipes:
 // that may block, and closing them again would end them.
-func checkSource(path string) (size int64, regular bool, err error) {
-	if path == Stdin {
+func checkSource(file entry) (size int64, regular bool, err error) {
+	switch {
+	case file.path == Stdin:
 		return 0, false, nil
+	case object.Is(file.path):
+		return file.size, true, nil // as it was found
 	}
-	info, err := os.Stat(path)
+	info, err := os.Stat(file.path)
 	switch {
 	case err != nil:
 		return 0, false, err
 	case !info.Mode().IsRegular():
 		return 0, false, nil
 	}
-	f, err := os.Open(path)
+	f, err := os.Open(file.path)
 	if err != nil {
 		return 0, false, err
 	}
@@ -119,36 +125,28 @@ type source struct {
 	text    io.Reader
 }
 
-func openRaw(path string, stdin io.Reader, read *atomic.Int64) (*source, error) {
-	name := strings.ToValidUTF8(path, "\uFFFD")
-	s := &source{name: name, file: stdin, read: read, hash: sha256.New()}
+func (s *shelf) openRaw(path string, stdin io.Reader, read *atomic.Int64) (*source, error) {
+	src := &source{name: strings.ToValidUTF8(path, "\uFFFD"), file: stdin, read: read, hash: sha256.New()}
 	if path == Stdin {
-		return s, nil
+		return src, nil
 	}
-	f, err := os.Open(path)
+	f, size, err := s.open(path)
 	if err != nil {
 		return nil, err
 	}
-	s.file, s.closers = f, append(s.closers, f.Close)
-	info, err := f.Stat()
-	if err != nil {
-		return nil, errors.Join(err, s.close())
-	}
-	if info.Mode().IsRegular() {
-		s.size = info.Size()
-	}
-	return s, nil
+	src.file, src.size, src.closers = f, size, append(src.closers, f.Close)
+	return src, nil
 }
 
-func openSource(path string, stdin io.Reader, read *atomic.Int64) (*source, error) {
-	s, err := openRaw(path, stdin, read)
+func (s *shelf) openSource(path string, stdin io.Reader, read *atomic.Int64) (*source, error) {
+	src, err := s.openRaw(path, stdin, read)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.decompress(); err != nil {
-		return nil, errors.Join(fmt.Errorf("read %s: %w", path, err), s.close())
+	if err := src.decompress(); err != nil {
+		return nil, errors.Join(fmt.Errorf("read %s: %w", path, err), src.close())
 	}
-	return s, nil
+	return src, nil
 }
 
 // Read reads bytes as stored.

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"io/fs"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/flipmill/flipmill/pkg/config"
+	"github.com/flipmill/flipmill/pkg/wire"
+)
+
+// bucket is a bucket of an S3 server in this process.
+type bucket struct {
+	t       *testing.T
+	name    string
+	backend gofakes3.Backend
+	server  *httptest.Server
+}
+
+func newBucket(t *testing.T, name string) *bucket {
+	t.Helper()
+	backend := s3mem.New()
+	if err := backend.CreateBucket(name); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(gofakes3.New(backend).Server())
+	t.Cleanup(server.Close)
+	return &bucket{t, name, backend, server}
+}
+
+// environment leads a process to the server.
+func (b *bucket) environment() []string {
+	return []string{
+		"AWS_ENDPOINT_URL=" + b.server.URL, "AWS_ACCESS_KEY_ID=us", "AWS_SECRET_ACCESS_KEY=secret",
+		"AWS_CONFIG_FILE=/nowhere", "AWS_SHARED_CREDENTIALS_FILE=/nowhere", "AWS_MAX_ATTEMPTS=2",
+	}
+}
+
+func (b *bucket) put(key string, data []byte) {
+	b.t.Helper()
+	if _, err := b.backend.PutObject(b.name, key, map[string]string{}, bytes.NewReader(data), int64(len(data)), nil); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bucket) putFolder(folder string) {
+	b.t.Helper()
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(folder, path)
+		b.put(filepath.ToSlash(name), data)
+		return err
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// TestReachObjects: a corpus in a bucket can be driven again from any machine; one
+// of files only where its folder is.
+func TestReachObjects(t *testing.T) {
+	here := t.TempDir()
+	t.Chdir(here)
+	for path, near := range map[string]bool{"s3://bucket/boards.txt": true, "boards.txt": false} {
+		job := &wire.Job{ID: "boards", Origin: &wire.Origin{Host: "elsewhere", Directory: "/no/such/folder", Paths: []string{path}, Lane: "normal"}}
+		err := reach(job, &config.Config{})
+		if (err == nil) != near {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
