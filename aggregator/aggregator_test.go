@@ -229,7 +229,7 @@ func (j *testJob) check(t testing.TB, output string) {
 	for name := range got {
 		t.Errorf("job %s: extra file %s", j.id, name)
 	}
-	report, err := dataset.Verify(path)
+	report, err := dataset.Verify(path, nil)
 	ok(t, err)
 	if !report.OK() || report.Records != j.totals.Records {
 		t.Errorf("job %s: verify found %d records, %v", j.id, report.Records, report.Problems)

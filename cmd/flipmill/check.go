@@ -2,13 +2,13 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"runtime"
 	"slices"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -64,9 +64,8 @@ func checkCorpus(cmd *cobra.Command, c *config.Config, paths []string) error {
 	defer puzzles.Close()
 	k := &checker{job: jobOf(c, paths), spec: spec, sample: newSample(), sizes: map[puzzle.Size]int64{}, reasons: map[puzzle.Reason]*rejected{}}
 	k.found = firstRecords{limit: c.Limit, rows: []dataset.Row{}}
-	meter := &meter{read: puzzles.Progress, done: "read"}
 	before := cpuSeconds()
-	if err := withProgress(cmd.Context(), cmd.ErrOrStderr(), c.Progress, meter, func() error { return k.read(puzzles, meter) }); err != nil {
+	if err := k.readShown(puzzles, cmd.ErrOrStderr(), c.Progress); err != nil {
 		return err
 	}
 	read := cpuSeconds() - before
@@ -89,20 +88,6 @@ func checkCorpus(cmd *cobra.Command, c *config.Config, paths []string) error {
 	return nil
 }
 
-// withProgress shows the meter while work is done.
-func withProgress(ctx context.Context, w io.Writer, mode string, m *meter, work func() error) error {
-	ctx, stop := context.WithCancel(ctx)
-	shown := make(chan struct{})
-	go func() {
-		defer close(shown)
-		showProgress(ctx, w, mode, m)
-	}()
-	err := work()
-	stop()
-	<-shown
-	return err
-}
-
 // checker goes through a corpus.
 type checker struct {
 	job     string
@@ -114,8 +99,16 @@ type checker struct {
 	reasons map[puzzle.Reason]*rejected
 }
 
+// readShown reads, and shows how far it has come.
+func (k *checker) readShown(puzzles *corpus.Corpus, progress io.Writer, mode string) error {
+	m := newMeter("check", "records", nil)
+	m.total = reading(&m.done, puzzles.Progress)
+	defer m.show(progress, mode)()
+	return k.read(puzzles, &m.done)
+}
+
 // read takes in the whole corpus; of generated boards the first are enough.
-func (k *checker) read(puzzles *corpus.Corpus, m *meter) error {
+func (k *checker) read(puzzles *corpus.Corpus, done *atomic.Int64) error {
 	if k.spec.Generate.Kind != "" {
 		return k.generated(puzzles)
 	}
@@ -135,8 +128,7 @@ func (k *checker) read(puzzles *corpus.Corpus, m *meter) error {
 			k.reasons[puzzle.Reason(*r.Reason)].add(r)
 		}
 		k.records += int64(chunk.Records())
-		m.published.Store(k.records)
-		m.solved.Store(k.records)
+		done.Store(k.records)
 	}
 	return nil
 }

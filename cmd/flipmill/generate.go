@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -44,7 +45,13 @@ alone. flipmill run --generate SPEC solves them without writing them.`,
 			if err != nil {
 				return withCode(exitConfig, err)
 			}
-			return writeGenerated(cmd.OutOrStdout(), puzzles)
+			mode := c.Progress
+			if mode == "auto" && isTerminal(cmd.OutOrStdout()) {
+				mode = "none" // the boards show how far it is
+			}
+			m := newMeter("generate", "boards", func() (int64, bool) { _, n := puzzles.Progress(); return n, true })
+			defer m.show(cmd.ErrOrStderr(), mode)()
+			return writeGenerated(cmd.OutOrStdout(), puzzles, &m.done)
 		},
 	}
 	config.Flags(cmd)
@@ -52,7 +59,7 @@ alone. flipmill run --generate SPEC solves them without writing them.`,
 }
 
 // writeGenerated writes all boards of a corpus that has no rejects.
-func writeGenerated(w io.Writer, puzzles *corpus.Corpus) error {
+func writeGenerated(w io.Writer, puzzles *corpus.Corpus, written *atomic.Int64) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	var rec corpus.Record
 	var line []byte
@@ -62,6 +69,7 @@ func writeGenerated(w io.Writer, puzzles *corpus.Corpus) error {
 		if _, err := out.Write(line); err != nil {
 			return fmt.Errorf("write the boards: %w", err)
 		}
+		written.Add(1)
 	}
 	if err != io.EOF {
 		return err

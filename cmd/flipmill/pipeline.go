@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -97,12 +98,14 @@ var errDone = errors.New("job done")
 // roles runs producer, worker and aggregator until the job is done or one of
 // them fails.
 func (p *pipeline) roles(ctx context.Context, conn *queue.Conn, progress io.Writer, mode string) error {
-	m := &meter{read: p.puzzles.Progress}
+	var published atomic.Int64
+	m := newMeter("run", "records", reading(&published, p.puzzles.Progress))
+	defer m.show(progress, mode)()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		return aggregator.Run(ctx, conn, aggregator.Options{
 			Output:   p.output,
-			Received: func(_ string, received wire.Count) { m.solved.Store(received.Records) },
+			Received: func(_ string, received wire.Count) { m.done.Store(received.Records) },
 			Turned:   p.seen.works,
 			Metrics:  aggregator.NewMetrics(p.seen.registry),
 			Log:      p.log,
@@ -116,17 +119,13 @@ func (p *pipeline) roles(ctx context.Context, conn *queue.Conn, progress io.Writ
 		// wait for a pipe.
 		defer p.puzzles.Close()
 		err := producer.Run(ctx, conn, p.puzzles, producer.Options{
-			Job: p.job, Spec: p.spec, Window: p.window, Published: m.published.Store,
+			Job: p.job, Spec: p.spec, Window: p.window, Published: published.Store,
 			Metrics: producer.NewMetrics(p.seen.registry), Log: p.log,
 		})
 		if err != nil {
 			return err
 		}
 		return p.awaitEnd(ctx, conn)
-	})
-	group.Go(func() error {
-		showProgress(ctx, progress, mode, m)
-		return nil
 	})
 	group.Go(func() error {
 		<-ctx.Done()

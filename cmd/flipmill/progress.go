@@ -1,8 +1,7 @@
 package main
 
 import (
-	"cmp"
-	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -15,109 +14,187 @@ import (
 	"github.com/flipmill/flipmill/pkg/view"
 )
 
-// meter is how far a job has come. Its fields may be set from any goroutine.
+// meter is how far a verb has come. A verb that takes long makes one, shows it
+// while it works, and counts:
+//
+//	m := newMeter("verify", "records", nil)
+//	defer m.show(stderr, c.Progress)()
 type meter struct {
-	published atomic.Int64 // records handed to the queue
-	solved    atomic.Int64 // records whose result has arrived
-	read      func() (bytes, total int64)
-	done      string // what becomes of records; empty: they are solved
+	verb  string
+	unit  string                      // what is counted
+	done  atomic.Int64                // set from any goroutine
+	total func() (n int64, sure bool) // how many there are in the end; 0 while nothing is known
 }
 
-// total estimates the number of records in the corpus from the part that has
-// been read; 0 while nothing is known.
-func (m *meter) total() int64 {
-	read, total := m.read()
-	published := m.published.Load()
-	if read == 0 || total == 0 {
-		return 0
-	}
-	if read >= total {
-		return published
-	}
-	return int64(float64(published) / float64(read) * float64(total))
+func newMeter(verb, unit string, total func() (n int64, sure bool)) *meter {
+	return &meter{verb: verb, unit: unit, total: total}
 }
 
-// How often progress is shown: a bar moves, a log is read later.
+// reading estimates the number of records in a corpus from the part of its bytes
+// that has been read; published tells the records in that part.
+func reading(published *atomic.Int64, progress func() (read, total int64)) func() (int64, bool) {
+	return func() (int64, bool) {
+		read, total := progress()
+		n := published.Load()
+		switch {
+		case read == 0 || total == 0:
+			return 0, false
+		case read >= total:
+			return n, false // the last bytes may not be parsed yet
+		}
+		return int64(float64(n) / float64(read) * float64(total)), false
+	}
+}
+
+// How often progress is shown: a bar moves, a program waits for it, a log is
+// read later.
 const (
 	barInterval  = 100 * time.Millisecond
+	jsonInterval = time.Second
 	lineInterval = 5 * time.Second
 )
 
-// showProgress shows the meter until ctx ends: a bar, plain lines, or nothing.
-// The mode auto is a bar where w is a terminal and lines elsewhere.
-func showProgress(ctx context.Context, w io.Writer, mode string, m *meter) {
+// isTerminal reports whether people see at once what is written.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// show shows the meter until stop is called: as a bar, plain lines, lines of JSON,
+// or not at all. The mode auto is a bar where w is a terminal and lines elsewhere.
+func (m *meter) show(w io.Writer, mode string) (stop func()) {
 	if mode == "auto" {
 		mode = "plain"
-		if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		if isTerminal(w) {
 			mode = "bar"
 		}
 	}
-	var show func()
+	start := time.Now()
+	var show, last func()
 	interval := lineInterval
 	switch mode {
 	case "none":
-		return
+		return func() {}
 	case "bar":
-		bar := newBar(w, m)
-		defer fmt.Fprintln(w)
-		show = func() { moveBar(bar, m) }
+		bar := m.bar(w)
 		interval = barInterval
-	default:
-		start := time.Now()
-		show = func() { fmt.Fprintln(w, m.line(time.Since(start))) }
-	}
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			show()
-		case <-ctx.Done():
-			if mode == "bar" { // the last state stays on the screen
-				show()
+		show = func() { m.move(bar) }
+		last = func() { // stays on the screen
+			if m.move(bar) {
+				fmt.Fprintln(w)
 			}
-			return
 		}
+	case "json":
+		interval = jsonInterval
+		show = func() { fmt.Fprintf(w, "%s\n", m.now(time.Since(start), false).json()) }
+		last = func() { fmt.Fprintf(w, "%s\n", m.now(time.Since(start), true).json()) }
+	default:
+		show = func() { fmt.Fprintln(w, m.now(time.Since(start), false)) }
+		last = func() {}
+	}
+	ended, shown := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(shown)
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				show()
+			case <-ended:
+				last()
+				return
+			}
+		}
+	}()
+	return func() {
+		close(ended)
+		<-shown
 	}
 }
 
-func newBar(w io.Writer, m *meter) *progressbar.ProgressBar {
+func (m *meter) bar(w io.Writer) *progressbar.ProgressBar {
 	return progressbar.NewOptions64(-1,
 		progressbar.OptionSetWriter(w),
-		progressbar.OptionSetDescription(cmp.Or(m.done, "solving")),
+		progressbar.OptionSetDescription(m.verb),
 		progressbar.OptionShowCount(),
 		progressbar.OptionShowIts(),
-		progressbar.OptionSetItsString("boards"),
+		progressbar.OptionSetItsString(m.unit),
 		progressbar.OptionSetPredictTime(true),
 		progressbar.OptionThrottle(barInterval/2),
 		progressbar.OptionSetWidth(30),
+		progressbar.OptionSetSpinnerChangeInterval(0), // nobody would stop what turns it
 	)
 }
 
-// moveBar sets the bar; the writer is a terminal, whose errors nobody could see.
-func moveBar(bar *progressbar.ProgressBar, m *meter) {
-	solved := m.solved.Load()
-	if solved == 0 {
-		return // nothing can be said of the rate yet
+// move moves the bar, if there is something to show; the writer is a terminal,
+// whose errors nobody could see.
+func (m *meter) move(bar *progressbar.ProgressBar) bool {
+	done := m.done.Load()
+	if done == 0 {
+		return false // nothing can be said of the rate yet
 	}
-	if total := max(m.total(), solved); total > 0 && bar.GetMax64() != total {
+	total, _ := m.total()
+	if total = max(total, done); bar.GetMax64() != total {
 		bar.ChangeMax64(total)
 	}
-	_ = bar.Set64(solved)
+	_ = bar.Set64(done)
+	return true
 }
 
-// line is the meter as one line of a log.
-func (m *meter) line(elapsed time.Duration) string {
-	solved, total := m.solved.Load(), m.total()
-	rate := float64(solved) / elapsed.Seconds()
-	text := fmt.Sprintf("%s %s records, %s boards/s", cmp.Or(m.done, "solved"), view.Thousands(solved), view.Thousands(int64(rate)))
-	if total <= 0 || solved > total {
-		return text
+// progress is what is told of a meter, and a line of --progress json.
+// docs/operations.md says what its fields mean.
+type progress struct {
+	Verb      string   `json:"progress"`
+	Unit      string   `json:"unit"`
+	Done      int64    `json:"done"`
+	Total     *int64   `json:"total"`
+	Estimated bool     `json:"estimated"`
+	Seconds   float64  `json:"seconds"`
+	Rate      float64  `json:"rate"`
+	Left      *float64 `json:"seconds_left"`
+	Ended     bool     `json:"ended"`
+}
+
+func (m *meter) now(elapsed time.Duration, ended bool) progress {
+	p := progress{Verb: m.verb, Unit: m.unit, Done: m.done.Load(), Seconds: elapsed.Seconds(), Ended: ended}
+	if p.Seconds > 0 {
+		p.Rate = float64(p.Done) / p.Seconds
 	}
-	text += fmt.Sprintf(", %d%% of about %s", solved*100/max(1, total), view.Thousands(total))
-	if rate > 0 {
-		left := time.Duration(float64(total-solved) / rate * float64(time.Second))
-		text += fmt.Sprintf(", %s left", left.Round(time.Second))
+	if total, sure := m.total(); total > 0 && total >= p.Done {
+		p.Total, p.Estimated = &total, !sure
+		if p.Rate > 0 {
+			p.Left = new(float64(total-p.Done) / p.Rate)
+		}
+	}
+	return p
+}
+
+func (p progress) json() []byte {
+	line, err := json.Marshal(p)
+	if err != nil {
+		panic("BUG: progress: " + err.Error())
+	}
+	return line
+}
+
+// String is the progress as a line of a log.
+func (p progress) String() string {
+	text := p.Verb + ": " + view.Thousands(p.Done)
+	if p.Total != nil {
+		about := ""
+		if p.Estimated {
+			about = "about "
+		}
+		text += " of " + about + view.Thousands(*p.Total)
+	}
+	text += " " + p.Unit
+	if p.Total != nil && *p.Total > 0 {
+		text += fmt.Sprintf(", %d%%", p.Done*100 / *p.Total)
+	}
+	text += ", " + view.Thousands(int64(p.Rate)) + "/s"
+	if p.Left != nil {
+		text += fmt.Sprintf(", %s left", time.Duration(*p.Left*float64(time.Second)).Round(time.Second))
 	}
 	return text
 }

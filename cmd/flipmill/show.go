@@ -10,7 +10,6 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/flipmill/flipmill/pkg/config"
 	"github.com/flipmill/flipmill/pkg/dataset"
@@ -74,7 +73,7 @@ type glyphs struct{ on, off, press, rest string }
 
 // glyphsFor returns colours only for those who can see them.
 func glyphsFor(w io.Writer) glyphs {
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" {
+	if isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" {
 		return glyphs{on: "\x1b[33m■\x1b[0m", off: "\x1b[2m·\x1b[0m", press: "\x1b[1;36m●\x1b[0m", rest: "\x1b[2m·\x1b[0m"}
 	}
 	return glyphs{on: "#", off: ".", press: "o", rest: "."}

@@ -86,18 +86,19 @@ type submission struct {
 	stderr  io.Writer
 	log     *slog.Logger
 
-	conn    *queue.Conn
-	meter   meter
-	reading atomic.Pointer[corpus.Corpus] // puzzles, or those of a later drive
-	output  atomic.Pointer[string]        // identity of the one that the job belongs to; nil before that is known
-	seen    *monitor
-	outcome *submitted // after a good end
+	conn      *queue.Conn
+	meter     *meter
+	published atomic.Int64                  // records
+	reading   atomic.Pointer[corpus.Corpus] // puzzles, or those of a later drive
+	output    atomic.Pointer[string]        // identity of the one that the job belongs to; nil before that is known
+	seen      *monitor
+	outcome   *submitted // after a good end
 }
 
 func (s *submission) run(ctx context.Context) (err error) {
 	s.seen = newMonitor(0)
 	s.reading.Store(s.puzzles)
-	s.meter.read = func() (read, total int64) { return s.reading.Load().Progress() }
+	s.meter = newMeter(s.verb, "records", reading(&s.published, func() (read, total int64) { return s.reading.Load().Progress() }))
 	drain, abort, stop := daemon.Context(ctx, s.c.StopTimeout)
 	defer stop()
 	if s.conn, err = connect(drain, s.c, s.verb, s.log); err != nil {
@@ -140,6 +141,7 @@ func (s *submission) drive(ctx context.Context) error {
 		return err
 	}
 	s.seen.works()
+	defer s.meter.show(s.stderr, s.c.Progress)()
 	group, ctx := errgroup.WithContext(ctx)
 	driven, heard := make(chan struct{}), make(chan struct{}, 1)
 	group.Go(func() error {
@@ -155,10 +157,6 @@ func (s *submission) drive(ctx context.Context) error {
 		s.sayWhoIsMissing(ctx, heard)
 		return nil
 	})
-	group.Go(func() error {
-		showProgress(ctx, s.stderr, s.c.Progress, &s.meter)
-		return nil
-	})
 	if err := group.Wait(); !errors.Is(err, errDone) {
 		return err
 	}
@@ -171,7 +169,7 @@ func (s *submission) drive(ctx context.Context) error {
 func (s *submission) handOver(ctx context.Context) error {
 	defer s.puzzles.Close()
 	opts := producer.Options{
-		Job: s.job, Spec: s.spec, Origin: s.origin, Window: s.origin.Window, Lane: queue.Lane(s.origin.Lane), Published: s.meter.published.Store,
+		Job: s.job, Spec: s.spec, Origin: s.origin, Window: s.origin.Window, Lane: queue.Lane(s.origin.Lane), Published: s.count,
 		Metrics: producer.NewMetrics(s.seen.registry), Log: s.log,
 	}
 	err := producer.Run(ctx, s.conn, s.puzzles, opts)
@@ -180,6 +178,15 @@ func (s *submission) handOver(ctx context.Context) error {
 		err = s.handOverAgain(ctx, opts)
 	}
 	return err
+}
+
+// count notes how many records are handed over. Who waits for the dataset is not told
+// of them, but of those that are in it.
+func (s *submission) count(published int64) {
+	s.published.Store(published)
+	if !s.c.Wait {
+		s.meter.done.Store(published)
+	}
 }
 
 func (s *submission) handOverAgain(ctx context.Context, opts producer.Options) error {
@@ -215,7 +222,9 @@ func (s *submission) follow(ctx context.Context, before uint32, heard chan<- str
 		default: // it will hear of the one before
 		}
 		s.output.Store(&ledger.Output)
-		s.meter.solved.Store(ledger.Committed.Records)
+		if s.c.Wait {
+			s.meter.done.Store(ledger.Committed.Records)
+		}
 		if waits := !now.Ended() && ledger.Reason != ""; waits != waiting {
 			if waiting = waits; waits {
 				fmt.Fprintf(s.stderr, "job %s waits: %s\n", s.job, ledger.Reason)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +30,7 @@ doubled or altered.`,
 			if err != nil {
 				return err
 			}
-			report, err := dataset.Verify(args[0])
+			report, err := verify(cmd.ErrOrStderr(), c.Progress, args[0])
 			if err != nil {
 				return err
 			}
@@ -44,6 +45,17 @@ doubled or altered.`,
 	}
 	config.Flags(cmd)
 	return cmd
+}
+
+// verify verifies a dataset, and shows how far it has come.
+func verify(progress io.Writer, mode, path string) (*dataset.Report, error) {
+	var total atomic.Int64
+	m := newMeter("verify", "records", func() (int64, bool) { return total.Load(), true })
+	defer m.show(progress, mode)()
+	return dataset.Verify(path, func(records, of int64) {
+		m.done.Store(records)
+		total.Store(of)
+	})
 }
 
 func printReport(w io.Writer, report *dataset.Report, asJSON bool) error {

@@ -36,7 +36,7 @@ func TestCancel(t *testing.T) {
 	if _, err := os.Stat(mark); !os.IsNotExist(err) {
 		t.Errorf("the mark after the end: %v", err)
 	}
-	report, err := dataset.Verify(d.Path())
+	report, err := dataset.Verify(d.Path(), nil)
 	if err != nil || len(report.Problems) > 0 {
 		t.Errorf("%v, %v", report, err)
 	}

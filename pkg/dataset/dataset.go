@@ -17,7 +17,7 @@
 //	part.Add(dataset.Chunk{…})                        // K times, in order
 //	part.Commit()
 //	dir.Finish(totals)                                // after the last part
-//	report, _ := dataset.Verify(dir.Path())
+//	report, _ := dataset.Verify(dir.Path(), nil)
 //
 // Concurrency: a Dir may be used by several goroutines and several processes;
 // an Encoder or a Part by one goroutine at a time.

@@ -172,7 +172,7 @@ func BenchmarkVerify(b *testing.B) {
 			c := corpus{spec: spec, chunks: []answered{fullChunk(spec, size)}}
 			path := c.write(b, b.TempDir())
 			for b.Loop() {
-				if report, err := dataset.Verify(path); err != nil || !report.OK() {
+				if report, err := dataset.Verify(path, nil); err != nil || !report.OK() {
 					b.Fatal(report, err)
 				}
 			}

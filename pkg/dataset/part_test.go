@@ -265,7 +265,7 @@ func TestOpenOtherSpec(t *testing.T) {
 func TestEmptyCorpus(t *testing.T) {
 	spec := testSpec(t, "plus", puzzle.Either)
 	path := corpus{spec: spec}.write(t, t.TempDir())
-	report, err := dataset.Verify(path)
+	report, err := dataset.Verify(path, nil)
 	if err != nil || !report.OK() {
 		t.Errorf("%+v, %v", report, err)
 	}

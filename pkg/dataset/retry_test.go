@@ -96,7 +96,7 @@ func TestRetry(t *testing.T) {
 		} else if died != nil {
 			t.Fatal(died)
 		}
-		report, err := dataset.Verify(d.Path())
+		report, err := dataset.Verify(d.Path(), nil)
 		if err != nil || len(report.Problems) > 0 {
 			t.Errorf("died at %v: %+v, %v", died, report, err)
 		}

@@ -59,8 +59,11 @@ const maxProblems = 1000
 // one row, every solution pressed on its board, all statistics counted again.
 // The error is for what keeps Verify from judging; it is fs.ErrNotExist where
 // there is no manifest, so no finished dataset.
-func Verify(path string) (*Report, error) {
-	v := &verifier{path: path, report: &Report{Checked: []string{}, Skipped: []string{}, Problems: []Problem{}}}
+//
+// It calls seen, unless that is nil, with the number of records that it is done
+// with, and how many there are.
+func Verify(path string, seen func(records, of int64)) (*Report, error) {
+	v := &verifier{path: path, seen: seen, report: &Report{Checked: []string{}, Skipped: []string{}, Problems: []Problem{}}}
 	m, err := ReadManifest(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(filepath.Join(path, successName)); err == nil {
@@ -112,6 +115,7 @@ type verifier struct {
 	layouts  map[string]*layout
 	total    tally.Tally // counted from the rows, or without them from the parts
 	complete bool        // all rows were read
+	seen     func(records, of int64)
 
 	generator *generate.Generator // of the boards; nil where they were read
 }
@@ -149,9 +153,11 @@ func (v *verifier) run() error {
 	}
 	v.complete = true
 	for i := range v.manifest.Parts {
-		if err := v.checkPart(&v.manifest.Parts[i]); err != nil {
+		p := &v.manifest.Parts[i]
+		if err := v.checkPart(p); err != nil {
 			return err
 		}
+		v.passed(p.FirstIndex + p.Records)
 	}
 	if rowless(v.spec) {
 		v.checked("%d parts: size, SHA-256, footer, every reject, records = boards counted + rejects", len(v.manifest.Parts))
@@ -167,6 +173,13 @@ func (v *verifier) run() error {
 		}
 	}
 	return v.checkStats()
+}
+
+// passed tells that verification is done with so many records.
+func (v *verifier) passed(records int64) {
+	if v.seen != nil {
+		v.seen(records, v.manifest.Input.Records)
+	}
 }
 
 // checkForm checks that manifest and _SUCCESS are, byte for byte, as Finish

@@ -63,6 +63,7 @@ type partRows struct {
 	footer Footer
 	tally  tally.Tally
 	found  []span // puzzle_index values of the rows read
+	rows   int64  // read
 
 	file    string
 	wrong   span // rows with the same message, not yet reported
@@ -104,6 +105,8 @@ func (r *partRows) read(file File, table string) bool {
 		} else {
 			r.rejects(t)
 		}
+		r.rows += int64(t.rows)
+		r.v.passed(r.part.FirstIndex + min(r.rows, r.part.Records))
 	}
 	r.flush()
 	return true

@@ -23,7 +23,7 @@ import (
 // problems returns what Verify finds wrong.
 func problems(t testing.TB, path string) []string {
 	t.Helper()
-	report, err := dataset.Verify(path)
+	report, err := dataset.Verify(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestVerifySound(t *testing.T) {
 		specs = append(specs, testSpec(t, rule, puzzle.One))
 	}
 	for _, spec := range specs {
-		report, err := dataset.Verify(smallCorpus(t, spec).write(t, t.TempDir()))
+		report, err := dataset.Verify(smallCorpus(t, spec).write(t, t.TempDir()), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestVerifyFewColumns(t *testing.T) {
 		{[]string{"puzzle_index", "rows", "cols", "status", "min_moves", "nullity", "optimal_count"}, 3},
 	} {
 		spec.Columns = c.columns
-		report, err := dataset.Verify(smallCorpus(t, spec).write(t, t.TempDir()))
+		report, err := dataset.Verify(smallCorpus(t, spec).write(t, t.TempDir()), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func TestVerifyNoColumns(t *testing.T) {
 	spec.Columns = nil
 	c := smallCorpus(t, spec)
 	path := c.write(t, t.TempDir())
-	report, err := dataset.Verify(path)
+	report, err := dataset.Verify(path, nil)
 	if err != nil || !report.OK() || len(report.Skipped) != 1 {
 		t.Fatalf("%v: %+v", err, report)
 	}
@@ -102,7 +102,7 @@ func TestVerifyNoColumns(t *testing.T) {
 	} {
 		path = c.write(t, t.TempDir())
 		do()
-		report, err := dataset.Verify(path)
+		report, err := dataset.Verify(path, nil)
 		if err != nil || len(report.Problems) != 1 || report.Problems[0].File != name {
 			t.Errorf("without %s: %v, %+v", name, err, report)
 		}
@@ -412,18 +412,18 @@ func TestVerifyHere(t *testing.T) {
 // TestVerifyElsewhere: the error says what the folder may be instead.
 func TestVerifyElsewhere(t *testing.T) {
 	path := smallCorpus(t, testSpec(t, "plus", puzzle.Either)).write(t, t.TempDir())
-	if _, err := dataset.Verify(filepath.Dir(path)); !errors.Is(err, fs.ErrNotExist) || !strings.HasSuffix(err.Error(), "such as "+path) {
+	if _, err := dataset.Verify(filepath.Dir(path), nil); !errors.Is(err, fs.ErrNotExist) || !strings.HasSuffix(err.Error(), "such as "+path) {
 		t.Errorf("the folder above: %v", err)
 	}
 	remove(t, path, "_SUCCESS")
 	remove(t, path, "manifest.json")
-	if _, err := dataset.Verify(path); !errors.Is(err, fs.ErrNotExist) || !strings.HasSuffix(err.Error(), "it is not finished") {
+	if _, err := dataset.Verify(path, nil); !errors.Is(err, fs.ErrNotExist) || !strings.HasSuffix(err.Error(), "it is not finished") {
 		t.Errorf("without manifest: %v", err)
 	}
 }
 
 func TestVerifyUnfinished(t *testing.T) {
-	if _, err := dataset.Verify(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := dataset.Verify(t.TempDir(), nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 	path := smallCorpus(t, testSpec(t, "plus", puzzle.Either)).write(t, t.TempDir())
