@@ -47,7 +47,7 @@ const defaultMemory = 64 << 20
 // Options says where datasets go. Output is required.
 type Options struct {
 	Output   string                                // folder of the datasets
-	Identity string                                // of the output, the same for all who share it; may be empty where nobody else serves jobs
+	Identity string                                // of the output, the same for all who share it; empty where the broker is this process's own: then nobody else serves jobs, and none is brought back
 	Name     string                                // of this process, for people
 	Lease    time.Duration                         // how long a holder of jobs may be silent before others take them; 0 means 15 s
 	Memory   int64                                 // bytes of results kept; beyond, they are read again from the log; 0 means 64 MiB
@@ -82,6 +82,7 @@ func Run(ctx context.Context, conn *queue.Conn, opts Options) error {
 	standings := make(chan *queue.Standing)
 	group.Go(func() error { return pump(inner, conn.WatchStandings(inner), standings) })
 	group.Go(func() error { return a.keep(inner) })
+	group.Go(func() error { return a.bringBack(inner) })
 	group.Go(func() error { return a.loop(inner, standings) })
 	err := group.Wait()
 	a.releaseAll(ctx)
@@ -138,6 +139,10 @@ type job struct {
 	chunks *protocol.Collector // decides; proceed carries out
 	totals *wire.Totals        // nil until the job is sealed
 
+	record    *wire.Job // as it was heard of last
+	kept      []byte    // of it, in the output
+	forgetful bool      // that it cannot be kept has been told
+
 	announced bool // its end has been logged
 }
 
@@ -176,43 +181,52 @@ func (a *aggregator) loop(ctx context.Context, standings <-chan *queue.Standing)
 
 // open finds out how far a job has come, from its files alone.
 func (a *aggregator) open(s *queue.Standing, h *held) (*job, error) {
-	j := &job{id: h.id, held: h, stop: func() {}, chunks: protocol.NewCollector(s.Job.Spec.PartChunks)}
-	retry := s.Ledger != nil && s.Ledger.State == wire.Done
-	if s.Ledger != nil {
-		j.chunks.Recall(s.Ledger, s.Job)
-	}
-	var footers []dataset.Footer
-	var err error
-	if j.dir, err = dataset.Open(a.opts.Output, j.id, s.Job.Spec); err == nil {
-		err = j.turnToRetry(retry)
-	}
-	if err == nil {
-		footers, err = j.dir.Committed()
-	}
-	switch {
-	case passes(err):
+	j, err := a.find(s.Job, s.Ledger)
+	if passes(err) {
 		return nil, err // a folder that cannot be read now says nothing about the job
-	case err != nil:
+	}
+	j.held, j.stop = h, func() {}
+	if err != nil {
 		j.chunks.Fail(err)
 		return j, nil
 	}
 	if err := j.dir.Clean(); err != nil {
 		a.log.Warn("what dead aggregators have left is not removed", "job", j.id, "error", err)
 	}
+	found := len(j.chunks.Ledger().Parts)
+	a.log.Info("job taken up", "job", j.id, "committed_parts", found)
+	if s.Ledger != nil && s.Ledger.State != wire.Done && len(s.Ledger.Parts) > found {
+		a.log.Warn("committed parts have gone from the output; the same submit brings them again", "job", j.id,
+			"committed", len(s.Ledger.Parts), "found", found)
+	}
+	j.chunks.Refresh()
+	return j, nil
+}
+
+// find reads what is committed of a job that is open, and what an earlier process
+// has said of it, if anything: that it was done begins a retry.
+func (a *aggregator) find(record *wire.Job, before *wire.Ledger) (j *job, err error) {
+	j = &job{id: record.ID, chunks: protocol.NewCollector(record.Spec.PartChunks)}
+	if before != nil {
+		j.chunks.Recall(before, record)
+	}
+	if j.dir, err = dataset.Open(a.opts.Output, j.id, record.Spec); err != nil {
+		return j, err
+	}
+	if err := j.turnToRetry(before != nil && before.State == wire.Done); err != nil {
+		return j, err
+	}
+	footers, err := j.dir.Committed()
+	if err != nil {
+		return j, err
+	}
 	for _, f := range footers {
 		mark, err := markOf(f)
 		if err != nil {
-			j.chunks.Fail(err)
-			return j, nil
+			return j, err
 		}
 		j.chunks.Restore(mark, wire.Count{Chunks: int64(f.Chunks), Records: f.Records})
 	}
-	a.log.Info("job taken up", "job", j.id, "committed_parts", len(footers))
-	if s.Ledger != nil && !retry && len(s.Ledger.Parts) > len(footers) {
-		a.log.Warn("committed parts have gone from the output; the same submit brings them again", "job", j.id,
-			"committed", len(s.Ledger.Parts), "found", len(footers))
-	}
-	j.chunks.Refresh()
 	return j, nil
 }
 
@@ -414,6 +428,7 @@ func (a *aggregator) finish(ctx context.Context, j *job) error {
 		return a.waitOrFail(ctx, j, err)
 	}
 	a.log.Info("dataset complete", "job", j.id)
+	a.dropRecord(j)
 	j.chunks.Retryable(manifest.Retryable())
 	j.chunks.Finished()
 	return nil

@@ -228,6 +228,7 @@ func (a *aggregator) hear(ctx context.Context, s *queue.Standing) error {
 
 // update takes in what a job's producer and people say of it.
 func (a *aggregator) update(ctx context.Context, j *job, s *queue.Standing) error {
+	j.record = s.Job
 	j.chunks.Driven(s.Job.Epoch)
 	if s.Job.Totals != nil && j.totals == nil {
 		j.totals = s.Job.Totals
@@ -235,6 +236,8 @@ func (a *aggregator) update(ctx context.Context, j *job, s *queue.Standing) erro
 	}
 	if s.Order == wire.Cancel && !j.chunks.Ended() {
 		a.cancel(j)
+	} else {
+		a.keepRecord(j)
 	}
 	return a.proceed(ctx, j)
 }

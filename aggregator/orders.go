@@ -8,6 +8,7 @@ import (
 // refresh writes the ledgers of the jobs that are under way.
 func (a *aggregator) refresh(ctx context.Context) error {
 	for _, j := range a.jobs {
+		a.keepRecord(j)
 		j.chunks.Refresh()
 		if err := a.proceed(ctx, j); err != nil {
 			return err
@@ -33,6 +34,7 @@ func (j *job) turnToRetry(begins bool) error {
 // cancel marks the dataset of a job that people do not want any more. One that was
 // finished before stays as it is.
 func (a *aggregator) cancel(j *job) {
+	a.dropRecord(j)
 	reason := ""
 	end := j.dir.Cancel
 	if j.old != nil {

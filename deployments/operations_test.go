@@ -136,8 +136,8 @@ func TestDrill(t *testing.T) {
 }
 
 // TestLostBroker loses the broker's disk and, in the same moment, the aggregator
-// that holds the job. After setup, the same submit finishes the job with those who
-// are left: none of them is started again.
+// that holds the job. After setup, resume finishes the job with those who are left:
+// none of them is started again, and the other aggregator still knows the job.
 func TestLostBroker(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -159,7 +159,7 @@ func TestLostBroker(t *testing.T) {
 	s.startBroker()
 	submit.exit() // or it had come to its end
 	s.start("setup").want(0)
-	s.start(append([]string{"submit", "--wait"}, job()...)...).want(0)
+	s.start("resume", "boards", "--wait").want(0)
 	s.wantSame("datasets", want)
 	second.signal(syscall.SIGTERM)
 	second.want(0)

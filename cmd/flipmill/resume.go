@@ -32,9 +32,10 @@ is alive shows within 15 seconds. A job that has failed begins again with what i
 committed: remove the cause before.
 
 The job's record says where its corpus is. If it cannot be read from here, or came
-by standard input, the command is printed that does the same elsewhere. Where the
-server has lost the record too, only flipmill submit can begin again; it keeps the
-parts that are committed.`,
+by standard input, the command is printed that does the same elsewhere. A server that
+has lost its store gets the record back from the job's aggregator, which takes some
+seconds; resume waits for it up to 15. Where there is no such aggregator, flipmill
+submit begins again and keeps the parts that are committed.`,
 		Example: `  flipmill resume boards --wait`,
 	}, func(ctx context.Context, v *jobVerb) error {
 		if err := v.conn.Ensure(ctx, queue.Limits{}); err != nil { // a stream may be among what is lost
@@ -42,7 +43,10 @@ parts that are committed.`,
 		}
 		err := v.conn.PutOrder(ctx, v.id, wire.Proceed)
 		if errors.Is(err, queue.ErrNotFound) {
-			return fmt.Errorf("%w; if the server has lost its store, flipmill submit begins again and keeps what is committed", err)
+			if err := v.awaitRecord(ctx); err != nil {
+				return err
+			}
+			err = v.conn.PutOrder(ctx, v.id, wire.Proceed)
 		}
 		var job *wire.Job
 		if errors.Is(err, queue.ErrEnded) {
@@ -60,6 +64,25 @@ parts that are committed.`,
 		}
 		return v.tell(ctx)
 	})
+}
+
+// awaitRecord waits until an aggregator has put back a record that the server has
+// lost: it begins to do so as soon as it notices.
+func (v *jobVerb) awaitRecord(ctx context.Context) error {
+	fmt.Fprintf(v.err, "no record of job %s: if the server has lost its store, the job's aggregator puts it back; waiting up to %v\n", v.id, view.Silence)
+	ctx, cancel := context.WithTimeoutCause(ctx, view.Silence, errTimeUp)
+	defer cancel()
+	for _, err := range v.conn.WatchStanding(ctx, v.id) {
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(context.Cause(ctx), errTimeUp):
+			return fmt.Errorf("%w: nothing is known of job %s; if it was begun, flipmill submit begins again and keeps what is committed", queue.ErrNotFound, v.id)
+		default:
+			return err
+		}
+	}
+	return nil
 }
 
 // tell prints where the job stands, with --wait when it has ended.

@@ -70,6 +70,49 @@ func TestResumeAfterLoss(t *testing.T) {
 	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
 }
 
+// TestResumeAfterLostStore: a server that has lost everything gets the job back from
+// its aggregator, one that lived on or one that was started since, and resume hands
+// over the chunks that are not committed, and no other.
+func TestResumeAfterLostStore(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil)
+	want := calm(t, c.dir)
+	c.run("setup")
+	aggregator := c.start("aggregator", "-o", "far")
+	c.run("submit", append(smallJob, "--window", "6")...) // all of it, and nobody solves
+	for _, killed := range []bool{false, true} {
+		worker := c.start("worker", "--workers", "1")
+		aggregator.await("part committed", aggregator.count("part committed")+1)
+		worker.kill()
+		c.broker.kill()
+		if killed {
+			aggregator.kill()
+		}
+		if err := os.RemoveAll(filepath.Join(c.dir, "nats-data")); err != nil {
+			t.Fatal(err)
+		}
+		c.startBroker()
+		if killed {
+			aggregator = c.start("aggregator", "-o", "far")
+		}
+		if v := ask[view.Status](c, exitOK, "resume", "boards"); v.State != "open" || *v.Chunks != 12 {
+			t.Errorf("after resume: %+v", v)
+		}
+		parts, err := filepath.Glob(filepath.Join(c.dir, "far", "job=boards", "results", "*.parquet"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := stored(t, c.jetStream(), "FLIPMILL_TASKS"), uint64(12-2*len(parts)); got != want {
+			t.Errorf("with %d parts committed, resume hands over %d chunks, want %d", len(parts), got, want)
+		}
+	}
+	c.start("worker", "--workers", "2")
+	if v := ask[view.Status](c, exitOK, "resume", "boards", "--wait"); v.State != "done" || v.Drives != 3 {
+		t.Errorf("after resume --wait: %+v", v)
+	}
+	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
+}
+
 // TestResumeWithoutSubmit: resume leaves a job alone while somebody drives it, and
 // else drives it, if it can read the corpus. If not, it prints the command that
 // does.

@@ -55,6 +55,59 @@ func (c *Conn) CreateJob(ctx context.Context, job *wire.Job) (*wire.Job, error) 
 	return there, nil
 }
 
+// BringBackJob stores the records of a job of which the broker has lost everything:
+// first the ledger, which says whose the job is, so that nobody else takes it. It is
+// ErrConflict where there are records, and also where somebody has deleted them: the
+// broker then remembers that.
+func (c *Conn) BringBackJob(ctx context.Context, job *wire.Job, ledger *wire.Ledger) error {
+	if err := c.bringBackJob(ctx, job, ledger); err != nil {
+		return fmt.Errorf("bring back job %s: %w", job.ID, err)
+	}
+	return nil
+}
+
+func (c *Conn) bringBackJob(ctx context.Context, job *wire.Job, ledger *wire.Ledger) error {
+	jobData, err := wire.AppendJob(nil, job)
+	if err != nil {
+		return err
+	}
+	ledgerData, err := wire.AppendLedger(nil, ledger)
+	if err != nil {
+		return err
+	}
+	switch _, err := c.Job(ctx, job.ID); {
+	case err == nil:
+		return fmt.Errorf("%w: there is one", ErrConflict)
+	case !errors.Is(err, ErrNotFound):
+		return err
+	}
+	if err := c.bringBack(ctx, job.ID+ledgerSuffix, ledgerData); errors.Is(err, ErrConflict) {
+		// Another of the same output may have been quicker, or died before the rest.
+		if there, lookUp := c.Ledger(ctx, job.ID); lookUp != nil || there.Output != ledger.Output {
+			return err
+		}
+	} else if err != nil {
+		return err
+	}
+	return c.bringBack(ctx, job.ID, jobData)
+}
+
+// bringBack stores a record under a key that there never was.
+func (c *Conn) bringBack(ctx context.Context, key string, data []byte) error {
+	kv, err := c.jobs(ctx)
+	if err != nil {
+		return err
+	}
+	err = c.do(ctx, func(ctx context.Context) error {
+		_, err := kv.Update(ctx, key, data, 0)
+		return err
+	})
+	if errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+		return fmt.Errorf("%w: there is, or was, one", ErrConflict)
+	}
+	return err
+}
+
 func sameSpec(a, b *wire.Job) bool {
 	return sameJob(&wire.Job{ID: a.ID, Spec: a.Spec}, &wire.Job{ID: b.ID, Spec: b.Spec})
 }

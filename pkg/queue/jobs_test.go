@@ -155,3 +155,40 @@ func TestPurgeJob(t *testing.T) {
 		t.Errorf("%d tasks, %d results left", tasks, results)
 	}
 }
+
+// A job comes back where the broker has nothing of it, to the output that has begun
+// it, and not where it is there, is another output's, or was deleted.
+func TestBringBackJob(t *testing.T) {
+	ctx := testContext(t)
+	c := setUp(t, Limits{})
+	bringBack := func(id string) error {
+		job := newJob(t, id)
+		job.Epoch = 7
+		return c.BringBackJob(ctx, job, &wire.Ledger{State: wire.Open, Output: "here", Parts: []wire.Part{{Number: 0}}})
+	}
+	create(t, c, "there", "deleted", "purged")
+	kv, err := c.jobs(ctx)
+	ok(t, err)
+	ok(t, kv.Delete(ctx, "deleted"))
+	ok(t, kv.Purge(ctx, "purged"))
+	for id, output := range map[string]string{"begun": "here", "others": "elsewhere"} { // the record has yet to come
+		ok(t, writeLedger(ctx, c, id, &wire.Ledger{State: wire.Open, Output: output}))
+	}
+	ok(t, bringBack("lost"))
+	ok(t, bringBack("begun"))
+	for _, id := range []string{"lost", "begun"} {
+		s, err := c.Standing(ctx, id)
+		ok(t, err)
+		if s.Job.Epoch != 7 || s.Ledger.Output != "here" || (id == "lost") != (len(s.Ledger.Parts) == 1) {
+			t.Errorf("%s: got %+v and %+v", id, s.Job, s.Ledger)
+		}
+	}
+	for _, id := range []string{"lost", "there", "deleted", "purged", "others"} {
+		wantError(t, bringBack(id), ErrConflict)
+	}
+	there, err := c.Standing(ctx, "there")
+	ok(t, err)
+	if there.Job.Epoch != 0 || there.Ledger != nil {
+		t.Errorf("what was there has become %+v and %+v", there.Job, there.Ledger)
+	}
+}

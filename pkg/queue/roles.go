@@ -68,6 +68,7 @@ func (r Role) grants() []grant {
 	case Aggregator:
 		return append(look(),
 			grant{keyPrefix + "*" + ledgerSuffix, "write ledgers"},
+			grant{keyPrefix + "*", "put back job records that the broker has lost"},
 			grant{api + "DIRECT.GET." + resultsStream, "read a result"},
 			grant{api + "STREAM.MSG.GET." + resultsStream, "make sure that it is gone"},
 			grant{api + "CONSUMER.CREATE." + resultsStream + ".>", "follow the results"},

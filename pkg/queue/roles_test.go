@@ -207,14 +207,19 @@ func lookingDeeds() []deed {
 
 func workingDeeds(t *testing.T) []deed {
 	one := wire.ID{Job: "j", Chunk: 1, Epoch: 1}
+	lost := 0
 	return []deed{
 		{"set up", []Role{Operator}, func(ctx context.Context, c *Conn) error { return c.Setup(ctx, Limits{}) }},
-		{"create a job", []Role{Producer, Operator}, func(ctx context.Context, c *Conn) error {
+		{"create a job", []Role{Producer, Aggregator, Operator}, func(ctx context.Context, c *Conn) error {
 			_, err := c.CreateJob(ctx, newJob(t, "k"))
 			return err
 		}},
-		{"begin a drive", []Role{Producer, Operator}, func(ctx context.Context, c *Conn) error { _, err := c.NextEpoch(ctx, "j", nil); return err }},
-		{"retry a job", []Role{Producer, Operator}, func(ctx context.Context, c *Conn) error { _, err := c.RetryJob(ctx, "j"); return err }},
+		{"begin a drive", []Role{Producer, Aggregator, Operator}, func(ctx context.Context, c *Conn) error { _, err := c.NextEpoch(ctx, "j", nil); return err }},
+		{"retry a job", []Role{Producer, Aggregator, Operator}, func(ctx context.Context, c *Conn) error { _, err := c.RetryJob(ctx, "j"); return err }},
+		{"bring back a job", []Role{Aggregator}, func(ctx context.Context, c *Conn) error {
+			lost++
+			return c.BringBackJob(ctx, newJob(t, fmt.Sprint("lost-", lost)), &wire.Ledger{State: wire.Open})
+		}},
 		{"publish a task", []Role{Producer, Operator}, func(ctx context.Context, c *Conn) error {
 			p := c.Publisher(Normal, 1<<20)
 			return errors.Join(p.Publish(ctx, one, []byte("task")), p.Flush(ctx))
@@ -265,7 +270,7 @@ func workingDeeds(t *testing.T) []deed {
 		{"purge all tasks of a job", []Role{Aggregator, Operator}, func(ctx context.Context, c *Conn) error { return c.PurgeTasks(ctx, "j") }},
 		{"pause a job", []Role{Operator}, func(ctx context.Context, c *Conn) error { return c.PutOrder(ctx, "j", wire.Pause) }},
 		{"go on with a job", []Role{Operator}, func(ctx context.Context, c *Conn) error { return c.PutOrder(ctx, "j", wire.Proceed) }},
-		{"seal a job", []Role{Producer, Operator}, func(ctx context.Context, c *Conn) error { return c.SealJob(ctx, "j", &wire.Totals{Format: "lines"}) }},
+		{"seal a job", []Role{Producer, Aggregator, Operator}, func(ctx context.Context, c *Conn) error { return c.SealJob(ctx, "j", &wire.Totals{Format: "lines"}) }},
 	}
 }
 
