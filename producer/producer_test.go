@@ -150,7 +150,8 @@ func (j *job) take(n int) []*wire.Task {
 	for range n {
 		d, err := j.tasks.Next(j.ctx)
 		ok(j.t, err)
-		task, err := d.Parse()
+		task := new(wire.Task)
+		err = d.Parse(task)
 		ok(j.t, err)
 		ok(j.t, d.DoubleAck(j.ctx))
 		got = append(got, task)

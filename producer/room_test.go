@@ -52,7 +52,8 @@ func (w *contrary) solve(partChunks int64) bool {
 	})
 	d := w.held[len(w.held)-1]
 	w.held = w.held[:len(w.held)-1]
-	task, err := d.Parse()
+	task := new(wire.Task)
+	err := d.Parse(task)
 	ok(w.t, err)
 	ok(w.t, w.conn.PublishResult(w.ctx, task.ID, make([]byte, w.conn.MaxData())))
 	ok(w.t, d.DoubleAck(w.ctx))

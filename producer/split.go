@@ -34,6 +34,7 @@ type splitter struct {
 	spec puzzle.Spec
 
 	chunk  puzzle.Chunk
+	masks  []uint16 // of the chunk's other runs
 	boards []uint16 // lines of the boards of the last run, one board after the other
 
 	records     int
@@ -179,7 +180,9 @@ func (s *splitter) closeRun() {
 		return
 	}
 	run := &s.chunk.Runs[len(s.chunk.Runs)-1]
-	run.Masks = make([]uint16, len(s.boards))
+	n := len(s.masks)
+	s.masks = slices.Grow(s.masks, len(s.boards))[:n+len(s.boards)]
+	run.Masks = s.masks[n:]
 	lines := run.Lines()
 	for l := range lines {
 		dst := run.Masks[l*run.Count : (l+1)*run.Count]
@@ -190,16 +193,16 @@ func (s *splitter) closeRun() {
 	s.boards = s.boards[:0]
 }
 
-// take returns the open chunk, which has at least one record, and opens the
-// next one.
+// take returns the open chunk, which has at least one record, and opens the next
+// one, which uses its memory again: it is valid until the next call of add.
 func (s *splitter) take() *puzzle.Chunk {
 	s.closeRun()
 	chunk := s.chunk
 	if !slices.ContainsFunc(chunk.Labels, func(l puzzle.Labels) bool { return len(l.Text) > 0 }) {
 		chunk.Labels = nil
 	}
-	// The next one is as long, most often.
-	s.chunk = puzzle.Chunk{First: chunk.First + int64(s.records), Lines: make([]int64, 0, s.records)}
+	s.chunk = puzzle.Chunk{First: chunk.First + int64(s.records), Lines: chunk.Lines[:0]}
+	s.masks = s.masks[:0]
 	s.records, s.taskBytes, s.resultBytes = 0, 0, 0
 	return &chunk
 }

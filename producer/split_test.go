@@ -143,11 +143,21 @@ func split(spec puzzle.Spec, records []corpus.Record) []*puzzle.Chunk {
 		rec = r
 		rec.Board.Masks, rec.Reject.Raw = masks, raw
 		if !s.add(&rec) {
-			chunks = append(chunks, s.take())
+			chunks = append(chunks, clone(s.take()))
 			s.add(&rec)
 		}
 	}
-	return append(chunks, s.take())
+	return append(chunks, clone(s.take()))
+}
+
+// clone returns a chunk that stays as it is when the splitter goes on.
+func clone(c *puzzle.Chunk) *puzzle.Chunk {
+	kept := *c
+	kept.Lines, kept.Runs = slices.Clone(c.Lines), slices.Clone(c.Runs)
+	for i := range kept.Runs {
+		kept.Runs[i].Masks = slices.Clone(c.Runs[i].Masks)
+	}
+	return &kept
 }
 
 // describe is a record on one line.
@@ -392,7 +402,7 @@ func TestChunkEnds(t *testing.T) {
 	}
 }
 
-// The splitter's chunks share no memory with each other or the records.
+// The splitter's chunks share no memory with the records.
 func TestChunksStandAlone(t *testing.T) {
 	rec := corpus.Record{Source: "f", Line: 1, Reject: puzzle.Reject{Reason: puzzle.BadSize, Raw: []byte("raw")}}
 	s := newSplitter(testSpec(t))

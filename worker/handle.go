@@ -120,7 +120,8 @@ func (w *worker) lookUp(ctx context.Context, e *errand) (err error) {
 // answer makes the result, unless the job is cancelled meanwhile.
 func (w *worker) answer(ctx context.Context, e *errand, step protocol.Step) error {
 	start := time.Now()
-	task, err := e.Parse()
+	task := &e.slot.task
+	err := e.Parse(task)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUnreadable, err)
 	}

@@ -19,6 +19,7 @@ import (
 type slot struct {
 	log      *slog.Logger
 	encoders map[*job]*dataset.Encoder
+	task     wire.Task        // that is in hand
 	answers  []puzzle.Answers // one for each run of the chunk
 	pressed  puzzle.Run       // scratch of the check
 	made     puzzle.Run       // the boards of a generated chunk

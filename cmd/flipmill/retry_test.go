@@ -44,7 +44,8 @@ func (c *cluster) failAt(tasks int, chunks ...int64) {
 	for range tasks {
 		d, err := fetch.Next(ctx)
 		must(err)
-		task, err := d.Parse()
+		task := new(wire.Task)
+		err = d.Parse(task)
 		must(err)
 		bad := false
 		for _, chunk := range chunks {

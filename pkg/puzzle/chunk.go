@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
+	"slices"
 )
 
 // Chunk is a number of consecutive records of a corpus: the unit that the
@@ -99,9 +100,7 @@ func (c *Chunk) Digest() [sha256.Size]byte {
 		d.number(int64(s.Records))
 	}
 	d.number(int64(len(c.Lines)))
-	for _, line := range c.Lines {
-		d.number(line)
-	}
+	d.numbers(c.Lines)
 	d.number(int64(len(c.Runs)))
 	for _, r := range c.Runs {
 		d.number(int64(r.Rows))
@@ -160,11 +159,31 @@ func (d *digester) labels(labels []Labels) {
 	}
 }
 
-func (d *digester) masks(masks []uint16) {
-	for _, m := range masks {
-		if len(d.buf) >= digestPiece {
-			d.flush()
+// piece flushes and returns a buffer of so many bytes, for the next flush.
+func (d *digester) piece(bytes int) []byte {
+	d.flush()
+	d.buf = slices.Grow(d.buf, digestPiece)[:bytes]
+	return d.buf
+}
+
+func (d *digester) numbers(numbers []int64) {
+	for piece := range slices.Chunk(numbers, digestPiece/8) {
+		b := d.piece(8 * len(piece))
+		for i, n := range piece {
+			binary.BigEndian.PutUint64(b[8*i:], uint64(n))
 		}
-		d.buf = binary.LittleEndian.AppendUint16(d.buf, m)
+	}
+}
+
+// masks writes four masks with one store, as package wire does.
+func (d *digester) masks(masks []uint16) {
+	for piece := range slices.Chunk(masks, digestPiece/2) {
+		b := d.piece(2 * len(piece))
+		for ; len(piece) >= 4; piece, b = piece[4:], b[8:] {
+			binary.LittleEndian.PutUint64(b, uint64(piece[0])|uint64(piece[1])<<16|uint64(piece[2])<<32|uint64(piece[3])<<48)
+		}
+		for i, m := range piece {
+			binary.LittleEndian.PutUint16(b[2*i:], m)
+		}
 	}
 }

@@ -1,6 +1,9 @@
 package puzzle_test
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
@@ -253,3 +256,36 @@ func TestDigestIsFixed(t *testing.T) {
 }
 
 const digestWant = "8c60f03d4304ce443d0d1cf299c4c555fd3f873f673955b6f9aefc634d4d73b3"
+
+// TestDigestOfLongLists: however long its lists are, a chunk has the digest of the
+// documented layout, written down number by number.
+func TestDigestOfLongLists(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{0, 1, 3, 2047, 2048, 2049, 4095, 8191, 8192, 8193, 30_001} {
+		c := puzzle.Chunk{First: 5, Spans: []puzzle.Span{{Source: "boards.txt", Records: n}}}
+		run := puzzle.NewRun(puzzle.Size{Rows: 1, Cols: 16}, n)
+		var layout bytes.Buffer
+		write := func(v any) {
+			if err := binary.Write(&layout, binary.BigEndian, v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write([]int64{5, 1, int64(len("boards.txt"))})
+		layout.WriteString("boards.txt")
+		write([]int64{int64(n), int64(n)})
+		for i := range n {
+			c.Lines = append(c.Lines, rng.Int64())
+			write(c.Lines[i])
+		}
+		write([]int64{1, 1, 16, int64(n)})
+		for i := range n {
+			run.Masks[i] = uint16(rng.Uint32())
+			layout.Write([]byte{byte(run.Masks[i]), byte(run.Masks[i] >> 8)})
+		}
+		write(int64(0))
+		c.Runs = []puzzle.Run{run}
+		if got := c.Digest(); got != sha256.Sum256(layout.Bytes()) {
+			t.Errorf("%d boards: digest %x", n, got)
+		}
+	}
+}

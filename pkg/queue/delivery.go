@@ -43,16 +43,16 @@ func (t *Tasks) deliver(lane int, msg jetstream.Msg) *Delivery {
 	return d
 }
 
-// Parse reads the task. It must be the one that the subject names.
-func (d *Delivery) Parse() (*wire.Task, error) {
-	t, err := wire.ParseTask(d.Data)
-	if err != nil {
-		return nil, err
+// Parse reads the task into t, as wire.Task.Parse does. It must be the one that the
+// subject names.
+func (d *Delivery) Parse(t *wire.Task) error {
+	if err := t.Parse(d.Data); err != nil {
+		return err
 	}
 	if t.ID.Job != d.ID.Job || t.ID.Chunk != d.ID.Chunk {
-		return nil, fmt.Errorf("task %s under the subject of chunk %d of job %s", t.ID, d.ID.Chunk, d.ID.Job)
+		return fmt.Errorf("task %s under the subject of chunk %d of job %s", t.ID, d.ID.Chunk, d.ID.Job)
 	}
-	return t, nil
+	return nil
 }
 
 // DoubleAck says that the task is done: its result is stored. It waits until

@@ -39,21 +39,36 @@ func AppendTask(dst []byte, t *Task) ([]byte, error) {
 
 // ParseTask reads what AppendTask writes.
 func ParseTask(data []byte) (*Task, error) {
-	var m pb.Task
-	if err := proto.Unmarshal(data, &m); err != nil {
-		return nil, fmt.Errorf("decode task: %w", err)
-	}
-	t := &Task{ID: ID{Job: m.Job, Chunk: m.Chunk, Part: m.Part, Epoch: m.Epoch}}
-	if err := t.ID.Validate(); err != nil {
-		return nil, fmt.Errorf("decode task: %w", err)
-	}
-	if m.Content == nil {
-		return nil, fmt.Errorf("decode task %s: no content", t.ID)
-	}
-	if err := toChunk(&t.Chunk, m.Content); err != nil {
-		return nil, fmt.Errorf("decode task %s: %w", t.ID, err)
+	t := new(Task)
+	if err := t.Parse(data); err != nil {
+		return nil, err
 	}
 	return t, nil
+}
+
+// Parse makes t what AppendTask has written. It uses the memory of the boards and
+// lines that were in t, for those who read one task after the other.
+func (t *Task) Parse(data []byte) error {
+	var m pb.Task
+	if err := proto.Unmarshal(data, &m); err != nil {
+		return fmt.Errorf("decode task: %w", err)
+	}
+	t.ID = ID{Job: m.Job, Chunk: m.Chunk, Part: m.Part, Epoch: m.Epoch}
+	var masks []uint16
+	if len(t.Chunk.Runs) > 0 { // behind the first run's masks are those of the others
+		masks = t.Chunk.Runs[0].Masks[:0]
+	}
+	t.Chunk = puzzle.Chunk{Lines: t.Chunk.Lines[:0], Runs: t.Chunk.Runs[:0]}
+	if err := t.ID.Validate(); err != nil {
+		return fmt.Errorf("decode task: %w", err)
+	}
+	if m.Content == nil {
+		return fmt.Errorf("decode task %s: no content", t.ID)
+	}
+	if err := toChunk(&t.Chunk, m.Content, masks); err != nil {
+		return fmt.Errorf("decode task %s: %w", t.ID, err)
+	}
+	return nil
 }
 
 func fromChunk(c *puzzle.Chunk) *pb.Chunk {
@@ -70,7 +85,7 @@ func fromChunk(c *puzzle.Chunk) *pb.Chunk {
 		m.Spans[i] = &pb.Span{Source: []byte(s.Source), Records: int64(s.Records)}
 	}
 	for i, r := range c.Runs {
-		m.Runs[i] = &pb.Run{Rows: uint32(r.Rows), Cols: uint32(r.Cols), Count: uint32(r.Count), Masks: fromMasks(r.Masks)}
+		m.Runs[i] = &pb.Run{Rows: uint32(r.Rows), Cols: uint32(r.Cols), Count: uint32(r.Count), Masks: fromMasks(r)}
 	}
 	for i, r := range c.Rejects {
 		m.Rejects[i] = &pb.Reject{Offset: r.Index - c.First, Reason: string(r.Reason), Detail: []byte(r.Detail), Raw: r.Raw}
@@ -81,14 +96,14 @@ func fromChunk(c *puzzle.Chunk) *pb.Chunk {
 	return m
 }
 
-// toChunk fills c. The order matters: runs and rejects are worth their bytes,
+// toChunk fills c; masks has memory for those of its runs. The order matters: runs and rejects are worth their bytes,
 // so the number of records they make is what the other lists are held against.
-func toChunk(c *puzzle.Chunk, m *pb.Chunk) error {
+func toChunk(c *puzzle.Chunk, m *pb.Chunk, masks []uint16) error {
 	c.First = m.First
 	if err := toGenerated(c, m); err != nil {
 		return err
 	}
-	if err := toRuns(c, m.Runs); err != nil {
+	if err := toRuns(c, m.Runs, masks); err != nil {
 		return err
 	}
 	records := int64(c.Boards() + len(m.Rejects))
@@ -124,17 +139,19 @@ func toGenerated(c *puzzle.Chunk, m *pb.Chunk) error {
 	return nil
 }
 
-func toRuns(c *puzzle.Chunk, runs []*pb.Run) error {
+func toRuns(c *puzzle.Chunk, runs []*pb.Run, masks []uint16) error {
 	c.Runs = slices.Grow(c.Runs, len(runs))
 	for i, m := range runs {
 		size := puzzle.Size{Rows: int(m.Rows), Cols: int(m.Cols)}
 		if err := size.Validate(); err != nil {
 			return fmt.Errorf("run %d: %w", i, err)
 		}
-		if want := 2 * int64(size.Lines()) * int64(m.Count); int64(len(m.Masks)) != want {
+		if want := maskBytes(size) * int64(size.Lines()) * int64(m.Count); int64(len(m.Masks)) != want {
 			return fmt.Errorf("run %d: %d boards of %s have %d bytes of masks, want %d", i, m.Count, size, len(m.Masks), want)
 		}
-		run := puzzle.Run{Size: size, Count: int(m.Count), Masks: toMasks(m.Masks)}
+		n := len(masks)
+		masks = appendMasks(masks, size, m.Masks)
+		run := puzzle.Run{Size: size, Count: int(m.Count), Masks: masks[n:]}
 		if err := run.Validate(); err != nil {
 			return fmt.Errorf("run %d: %w", i, err)
 		}
@@ -267,7 +284,7 @@ func toLines(c *puzzle.Chunk, steps, counts []int64, records int64) error {
 	if sum != records {
 		return fmt.Errorf("lines for %d of %d records", sum, records)
 	}
-	c.Lines = make([]int64, 0, records)
+	c.Lines = slices.Grow(c.Lines, int(records))
 	line := int64(0)
 	for i, step := range steps {
 		for range counts[i] {
@@ -280,11 +297,31 @@ func toLines(c *puzzle.Chunk, steps, counts []int64, records int64) error {
 	return nil
 }
 
-// fromMasks returns the little-endian bytes of masks. Four masks are one 64-bit
-// store: three times as fast as one by one (BenchmarkAppendTask).
-func fromMasks(masks []uint16) []byte {
-	out := make([]byte, 2*len(masks))
+// maskBytes returns how many bytes a mask of boards of a size takes.
+func maskBytes(size puzzle.Size) int64 {
+	if size.Width() <= 8 {
+		return 1
+	}
+	return 2
+}
+
+// fromMasks returns the bytes of a run's masks. Several masks are one 64-bit store:
+// three times as fast as one by one (BenchmarkAppendTask).
+func fromMasks(r puzzle.Run) []byte {
+	masks, size := r.Masks, maskBytes(r.Size)
+	out := make([]byte, int64(len(masks))*size)
 	b := out
+	if size == 1 {
+		for ; len(masks) >= 8; masks, b = masks[8:], b[8:] {
+			low := uint64(masks[0]) | uint64(masks[1])<<8 | uint64(masks[2])<<16 | uint64(masks[3])<<24
+			high := uint64(masks[4]) | uint64(masks[5])<<8 | uint64(masks[6])<<16 | uint64(masks[7])<<24
+			binary.LittleEndian.PutUint64(b, low|high<<32)
+		}
+		for i, m := range masks {
+			b[i] = byte(m)
+		}
+		return out
+	}
 	for ; len(masks) >= 4; masks, b = masks[4:], b[8:] {
 		binary.LittleEndian.PutUint64(b, uint64(masks[0])|uint64(masks[1])<<16|uint64(masks[2])<<32|uint64(masks[3])<<48)
 	}
@@ -294,10 +331,22 @@ func fromMasks(masks []uint16) []byte {
 	return out
 }
 
-// toMasks undoes fromMasks.
-func toMasks(b []byte) []uint16 {
-	out := make([]uint16, len(b)/2)
-	masks := out
+// appendMasks undoes fromMasks.
+func appendMasks(dst []uint16, size puzzle.Size, b []byte) []uint16 {
+	have, n := len(dst), int(int64(len(b))/maskBytes(size))
+	dst = slices.Grow(dst, n)[:have+n]
+	masks := dst[have:]
+	if maskBytes(size) == 1 {
+		for ; len(masks) >= 8; masks, b = masks[8:], b[8:] {
+			x := binary.LittleEndian.Uint64(b)
+			masks[0], masks[1], masks[2], masks[3] = uint16(x&255), uint16(x>>8&255), uint16(x>>16&255), uint16(x>>24&255)
+			masks[4], masks[5], masks[6], masks[7] = uint16(x>>32&255), uint16(x>>40&255), uint16(x>>48&255), uint16(x>>56)
+		}
+		for i := range masks {
+			masks[i] = uint16(b[i])
+		}
+		return dst
+	}
 	for ; len(masks) >= 4; masks, b = masks[4:], b[8:] {
 		x := binary.LittleEndian.Uint64(b)
 		masks[0], masks[1], masks[2], masks[3] = uint16(x), uint16(x>>16), uint16(x>>32), uint16(x>>48)
@@ -305,5 +354,5 @@ func toMasks(b []byte) []uint16 {
 	for i := range masks {
 		masks[i] = binary.LittleEndian.Uint16(b[2*i:])
 	}
-	return out
+	return dst
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -117,19 +118,19 @@ func TestTaskBytes(t *testing.T) {
 		},
 	}
 	want := strings.Join([]string{
-		"0a016a",                             // job "j"
-		"1003",                               // chunk 3
-		"1801",                               // part 1
-		"2002",                               // epoch 2
-		"2a3d",                               // content, 61 bytes
-		"08ac02",                             // first 300
-		"1205",                               // span
-		"0a01661003",                         // source "f", records 3
-		"1a020a02",                           // line steps +5, +1
-		"22020102",                           // taken once, twice
-		"2a0c",                               // run
-		"08011002" + "1802" + "220402000300", // 1 row, 2 cols, 2 boards, masks
-		"320d",                               // reject
+		"0a016a",                         // job "j"
+		"1003",                           // chunk 3
+		"1801",                           // part 1
+		"2002",                           // epoch 2
+		"2a3b",                           // content, 59 bytes
+		"08ac02",                         // first 300
+		"1205",                           // span
+		"0a01661003",                     // source "f", records 3
+		"1a020a02",                       // line steps +5, +1
+		"22020102",                       // taken once, twice
+		"2a0a",                           // run
+		"08011002" + "1802" + "22020203", // 1 row, 2 cols, 2 boards, masks
+		"320d",                           // reject
 		"0801" + "1203626164" + "1a0164" + "2201ff", // offset, reason, detail, raw
 		"3a0a" + "0a03616263" + "1203020001",        // ids: text, lengths
 		"3a00",                                      // a kept column without values
@@ -358,5 +359,54 @@ func TestTextIsMadeValid(t *testing.T) {
 	l := reparse(t, &Ledger{State: Failed, Reason: "read \xff"}, AppendLedger, ParseLedger)
 	if r.Failure != "read \uFFFD" || l.Reason != "read \uFFFD" {
 		t.Errorf("%q, %q", r.Failure, l.Reason)
+	}
+}
+
+// TestMaskBytes: a mask is one byte where 8 cells are a line and two where there are
+// more, the lower byte first, and as many boards come out as went in.
+func TestMaskBytes(t *testing.T) {
+	for _, size := range []puzzle.Size{{Rows: 1, Cols: 1}, {Rows: 8, Cols: 8}, {Rows: 3, Cols: 40}, {Rows: 9, Cols: 9}, {Rows: 16, Cols: 16}, {Rows: 40, Cols: 10}} {
+		for count := range 20 {
+			run := puzzle.NewRun(size, count)
+			var want []byte
+			for i := range run.Masks {
+				mask := uint16(i*40503) & (1<<size.Width() - 1)
+				run.Masks[i] = mask
+				if want = append(want, byte(mask)); size.Width() > 8 {
+					want = append(want, byte(mask>>8))
+				}
+			}
+			got := fromMasks(run)
+			if !bytes.Equal(got, want) {
+				t.Errorf("%d boards of %s: bytes %x, want %x", count, size, got, want)
+			}
+			if back := appendMasks(nil, size, got); !slices.Equal(back, run.Masks) {
+				t.Errorf("%d boards of %s: masks %x, want %x", count, size, back, run.Masks)
+			}
+		}
+	}
+}
+
+// TestParseAgain: a task that is read into the memory of another one has nothing of
+// it, whichever of them is longer.
+func TestParseAgain(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	var again Task
+	for range 200 {
+		data, err := AppendTask(nil, randomTask(rng))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fresh, err := ParseTask(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := again.Parse(data); err != nil {
+			t.Fatal(err)
+		}
+		back, err := AppendTask(nil, &again)
+		if err != nil || !bytes.Equal(back, data) || again.Chunk.Digest() != fresh.Chunk.Digest() {
+			t.Fatalf("%v: read again as %+v, want %+v", err, again, fresh)
+		}
 	}
 }
