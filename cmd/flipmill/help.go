@@ -45,11 +45,3 @@ func flagError(cmd *cobra.Command, err error) error {
 	meant := config.DidYouMean(unknown.GetSpecifiedName(), names)
 	return withCode(exitUsage, fmt.Errorf("%w%s; flipmill help %s lists the flags", err, meant, cmd.Name()))
 }
-
-// completeDatasets offers the shell folders.
-func completeDatasets(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return nil, cobra.ShellCompDirectiveFilterDirs
-}

@@ -34,6 +34,7 @@ type jobVerb struct {
 func newJobVerb(cmd *cobra.Command, run func(context.Context, *jobVerb) error) *cobra.Command {
 	if cmd.Args == nil {
 		cmd.Args = wantArgs(1, 1, "one JOB, as flipmill list shows it")
+		cmd.ValidArgsFunction = completeJobs
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c, err := load(cmd)

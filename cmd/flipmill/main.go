@@ -47,8 +47,13 @@ dataset that can be proved complete.
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newRun(), newSolve(), newGenerate(), newCheck(), newVerify(), newStats(), newShow(), newQuery(), newBench(), newSetup(), newDoctor(), newHealth(), newSubmit(), newWorker(), newAggregator(),
-		newStatus(), newList(), newWatch(), newWait(), newWhy(), newPause(), newResume(), newRetry(), newCancel(), newVersion(), newChild())
+	root.AddCommand(
+		newRun(), newSolve(), newGenerate(), newCheck(), // one machine
+		newVerify(), newStats(), newShow(), newQuery(), // a dataset
+		newSetup(), newDoctor(), newHealth(), newSubmit(), newWorker(), newAggregator(), // a NATS server
+		newStatus(), newList(), newWatch(), newWait(), newWhy(), newPause(), newResume(), newRetry(), newCancel(), // its jobs
+		newBench(), newConfig(), newVersion(), newChild(),
+	)
 	return root
 }
 
@@ -58,7 +63,7 @@ func unknownVerb(root *cobra.Command, name string) error {
 	if near := root.SuggestionsFor(name); len(near) > 0 {
 		text += "; did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return fmt.Errorf("%s; flipmill help lists the verbs", text)
+	return fmt.Errorf("%s; %s lists the verbs", text, strings.Replace(root.CommandPath(), "flipmill", "flipmill help", 1))
 }
 
 // load reads a verb's configuration; whatever is wrong with it has an exit code

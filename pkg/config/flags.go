@@ -10,10 +10,19 @@ import (
 // Flags defines on a command the flags of the verb it is named after, and
 // --config, in the table's order.
 func Flags(cmd *cobra.Command) {
+	define(cmd, func(k Key) bool { return k.Verbs == nil || slices.Contains(k.Verbs, cmd.Name()) })
+}
+
+// AllFlags defines on a command the flags of all verbs, and --config.
+func AllFlags(cmd *cobra.Command) {
+	define(cmd, func(Key) bool { return true })
+}
+
+func define(cmd *cobra.Command, wanted func(Key) bool) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	for _, k := range Keys() {
-		if k.Verbs != nil && !slices.Contains(k.Verbs, cmd.Name()) {
+		if !wanted(k) {
 			continue
 		}
 		help := k.Help

@@ -191,6 +191,8 @@ func reportKeys(c *Config) []Key {
 			name(&c.Progress, "auto", "bar", "plain", "json", "none")},
 		{"http", "", "", []string{"run", "submit", "worker", "aggregator", "health"}, "address at which /metrics, /livez and /readyz are served, such as :9464; without a host: the loopback; empty: nowhere",
 			optional(matching(&c.HTTP, "addr", "host:port or :port", `^\S*:[0-9]{1,5}$`))},
+		{"show-origin", "", "false", []string{"print"}, "say where each value comes from",
+			boolean(&c.ShowOrigin)},
 		{"log-level", "", "warn", nil, "least level of the messages on standard error",
 			choice(&c.LogLevel, []string{"debug", "info", "warn", "error"}, parseLevel)},
 		{"log-format", "", "text", nil, "how messages are written",
