@@ -11,6 +11,7 @@ import (
 	"github.com/flipmill/flipmill/pkg/config"
 	"github.com/flipmill/flipmill/pkg/daemon"
 	"github.com/flipmill/flipmill/pkg/dataset"
+	"github.com/flipmill/flipmill/pkg/pages"
 	"github.com/flipmill/flipmill/pkg/queue"
 )
 
@@ -62,6 +63,8 @@ func aggregate(cmd *cobra.Command, c *config.Config) error {
 			Output: c.Output, Identity: identity, Name: host, Lease: c.Lease, Memory: int64(c.Memory),
 			Turned: m.works, Metrics: counts, Log: log,
 		})
+	}, site: func(conn *queue.Conn) *pages.Site {
+		return pages.New(pages.Options{Conn: conn, Output: c.Output, Identity: identity, Hosts: c.HTTPHosts, Log: log})
 	}}
 	return s.serve(cmd)
 }

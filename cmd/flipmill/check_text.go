@@ -93,7 +93,7 @@ func (r *checked) text(spec puzzle.Spec, g glyphs) []byte {
 	for _, reason := range r.Reasons {
 		fmt.Fprintf(&b, "  %-18s %7s\n", reason.Reason, view.Thousands(reason.Records))
 		for _, row := range reason.First {
-			fmt.Fprintf(&b, "    %s:%d: %s\n", harmless(*row.Source), *row.Line, harmless(*row.Detail))
+			fmt.Fprintf(&b, "    %s:%d: %s\n", view.Harmless(*row.Source), *row.Line, view.Harmless(*row.Detail))
 		}
 	}
 	b.WriteByte('\n')

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/flipmill/flipmill/pkg/daemon"
+	"github.com/flipmill/flipmill/pkg/pages"
 	"github.com/flipmill/flipmill/pkg/queue"
 )
 
@@ -56,22 +58,41 @@ func (m *monitor) works() {
 // waits notes that the role is not, until it says so again.
 func (m *monitor) waits() { m.worked.Store(nil) }
 
-// serve answers at addr, if that is not empty, until stop is called.
-func (m *monitor) serve(addr string, conn *queue.Conn, log *slog.Logger) (stop func(), err error) {
+// serve answers at addr, if that is not empty, until stop is called. The pages are
+// those of a site that is made for it, unless makeSite is nil.
+func (m *monitor) serve(addr string, conn *queue.Conn, makeSite func(*queue.Conn) *pages.Site, log *slog.Logger) (stop func(), err error) {
 	if addr == "" {
 		return func() {}, nil
 	}
 	m.conn = conn
-	url, stopServer, err := daemon.Serve(addr, daemon.Endpoints{
+	endpoints := daemon.Endpoints{
 		Alive:   m.alive,
 		Ready:   m.ready,
 		Metrics: promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}),
-	})
+	}
+	endSite := func() {}
+	if makeSite != nil {
+		site := makeSite(conn)
+		endpoints.Pages = site
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			site.Run(ctx)
+		}()
+		endSite = func() {
+			cancel()
+			<-ended
+		}
+	}
+	url, stopServer, err := daemon.Serve(addr, endpoints)
 	if err != nil {
+		endSite()
 		return nil, withCode(exitConfig, err)
 	}
 	log.Info("metrics and probes", "url", url)
 	return func() {
+		endSite() // first: who listens to a page keeps the server from stopping
 		if err := stopServer(); err != nil {
 			log.Warn("metrics and probes", "error", err)
 		}

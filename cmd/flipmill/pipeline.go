@@ -15,6 +15,7 @@ import (
 	"github.com/flipmill/flipmill/aggregator"
 	"github.com/flipmill/flipmill/pkg/corpus"
 	"github.com/flipmill/flipmill/pkg/dataset"
+	"github.com/flipmill/flipmill/pkg/pages"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/queue"
 	"github.com/flipmill/flipmill/pkg/wire"
@@ -32,9 +33,12 @@ type pipeline struct {
 	workers int
 	window  int
 	puzzles *corpus.Corpus
-	http    string // where seen is served; empty for nowhere
+	http    string   // where seen is served, and the pages; empty for nowhere
+	hosts   []string // under which names pages are asked for
 	seen    *monitor
 	log     *slog.Logger
+
+	published atomic.Int64 // records handed over so far
 }
 
 // run drives the job to its end. The broker begins with nothing each time: what
@@ -70,7 +74,7 @@ func (p *pipeline) run(drain, abort context.Context, progress io.Writer, mode st
 	if err := conn.Setup(drain, p.limits()); err != nil {
 		return fmt.Errorf("prepare the broker: %w", err)
 	}
-	unwatch, err := p.seen.serve(p.http, conn, p.log)
+	unwatch, err := p.seen.serve(p.http, conn, p.site, p.log)
 	if err != nil {
 		return err
 	}
@@ -82,6 +86,21 @@ func (p *pipeline) run(drain, abort context.Context, progress io.Writer, mode st
 	case <-abort.Done():
 	}
 	return err
+}
+
+// estimate returns what tells how many records the corpus will have.
+func (p *pipeline) estimate() func() (int64, bool) { return reading(&p.published, p.puzzles.Progress) }
+
+// site returns the pages of the job.
+func (p *pipeline) site(conn *queue.Conn) *pages.Site {
+	total := p.estimate()
+	return pages.New(pages.Options{
+		Conn: conn, Output: p.output, Hosts: p.hosts, Log: p.log,
+		Estimate: func(string) int64 {
+			n, _ := total()
+			return n
+		},
+	})
 }
 
 // limits says what the broker may keep: what can be on its way at once, at one
@@ -98,8 +117,7 @@ var errDone = errors.New("job done")
 // roles runs producer, worker and aggregator until the job is done or one of
 // them fails.
 func (p *pipeline) roles(ctx context.Context, conn *queue.Conn, progress io.Writer, mode string) error {
-	var published atomic.Int64
-	m := newMeter("run", "records", reading(&published, p.puzzles.Progress))
+	m := newMeter("run", "records", p.estimate())
 	defer m.show(progress, mode)()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -119,7 +137,7 @@ func (p *pipeline) roles(ctx context.Context, conn *queue.Conn, progress io.Writ
 		// wait for a pipe.
 		defer p.puzzles.Close()
 		err := producer.Run(ctx, conn, p.puzzles, producer.Options{
-			Job: p.job, Spec: p.spec, Window: p.window, Published: published.Store,
+			Job: p.job, Spec: p.spec, Window: p.window, Published: p.published.Store,
 			Metrics: producer.NewMetrics(p.seen.registry), Log: p.log,
 		})
 		if err != nil {

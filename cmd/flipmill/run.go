@@ -189,6 +189,7 @@ func (r *runner) solve(ctx context.Context) error {
 		window:  r.c.Window,
 		puzzles: puzzles,
 		http:    r.c.HTTP,
+		hosts:   r.c.HTTPHosts,
 		seen:    newMonitor(standstill),
 		log:     daemon.NewLogger(r.stderr, r.c.LogFormat, r.c.LogLevel),
 	}

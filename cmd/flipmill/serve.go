@@ -10,6 +10,7 @@ import (
 
 	"github.com/flipmill/flipmill/pkg/config"
 	"github.com/flipmill/flipmill/pkg/daemon"
+	"github.com/flipmill/flipmill/pkg/pages"
 	"github.com/flipmill/flipmill/pkg/queue"
 )
 
@@ -21,6 +22,7 @@ type service struct {
 	log  *slog.Logger
 	seen *monitor
 	run  func(drain, abort context.Context, conn *queue.Conn) error
+	site func(conn *queue.Conn) *pages.Site // nil for a role without pages
 }
 
 // serve runs a service. It ends well when it was told to stop and could put down
@@ -33,7 +35,7 @@ func (s *service) serve(cmd *cobra.Command) error {
 		return err
 	}
 	defer conn.Close()
-	unwatch, err := s.seen.serve(s.c.HTTP, conn, s.log)
+	unwatch, err := s.seen.serve(s.c.HTTP, conn, s.site, s.log)
 	if err != nil {
 		return err
 	}

@@ -7,12 +7,12 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/flipmill/flipmill/pkg/config"
 	"github.com/flipmill/flipmill/pkg/dataset"
+	"github.com/flipmill/flipmill/pkg/view"
 )
 
 func newShow() *cobra.Command {
@@ -107,14 +107,14 @@ func (d *drawing) print(row dataset.Row, more bool) error {
 func (d *drawing) draw(b *bytes.Buffer, row dataset.Row) {
 	fmt.Fprintf(b, "puzzle_index %d", row.Index)
 	if row.Source != nil && row.Line != nil {
-		fmt.Fprintf(b, ", %s:%d", harmless(*row.Source), *row.Line)
+		fmt.Fprintf(b, ", %s:%d", view.Harmless(*row.Source), *row.Line)
 	}
 	if row.ID != nil {
-		fmt.Fprintf(b, ", id %s", harmless(*row.ID))
+		fmt.Fprintf(b, ", id %s", view.Harmless(*row.ID))
 	}
 	b.WriteByte('\n')
 	if row.Reason != nil {
-		fmt.Fprintf(b, "rejected: %s: %s\n  %s\n", *row.Reason, harmless(*row.Detail), harmless(*row.Raw))
+		fmt.Fprintf(b, "rejected: %s: %s\n  %s\n", *row.Reason, view.Harmless(*row.Detail), view.Harmless(*row.Raw))
 		return
 	}
 	d.describe(b, row)
@@ -185,14 +185,4 @@ func grid(cells string, cols int, one, zero string) (lines []string) {
 		lines, cells = append(lines, strings.TrimSuffix(row, " ")), cells[cols:]
 	}
 	return lines
-}
-
-// harmless is text of a corpus without what a terminal might obey.
-func harmless(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsGraphic(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, text)
 }

@@ -105,7 +105,7 @@ func (s *submission) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer s.conn.Close()
-	unwatch, err := s.seen.serve(s.c.HTTP, s.conn, s.log)
+	unwatch, err := s.seen.serve(s.c.HTTP, s.conn, nil, s.log)
 	if err != nil {
 		return err
 	}

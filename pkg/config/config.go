@@ -62,6 +62,7 @@ type Config struct {
 	Turn        time.Duration // of a measurement
 	Progress    string        //
 	HTTP        string        // empty: nowhere
+	HTTPHosts   []string      // names of hosts
 	ShowOrigin  bool          //
 	LogLevel    slog.Level    //
 	LogFormat   string        //

@@ -119,7 +119,7 @@ func TestEveryKeyFromEverySource(t *testing.T) {
 		"search-limit": "7", "format": "grid", "size": "5x6", "symbols": "#=1,.=0", "max-line": "2MiB",
 		"columns": "puzzle_index,board", "cells": "bits", "compression": "none", "part-chunks": "3",
 		"workers": "9", "window": "5", "stop-timeout": "1m30s", "strict": "true",
-		"json": "true", "csv": "true", "index": "0", "moves": "3", "status": "impossible", "limit": "6", "for": "spark", "rounds": "7", "turn": "90ms", "progress": "plain", "http": ":9464", "show-origin": "true", "log-level": "debug", "log-format": "json",
+		"json": "true", "csv": "true", "index": "0", "moves": "3", "status": "impossible", "limit": "6", "for": "spark", "rounds": "7", "turn": "90ms", "progress": "plain", "http": ":9464", "http-hosts": "flipmill.example,b", "show-origin": "true", "log-level": "debug", "log-format": "json",
 		"nats-url": "nats://a:1,nats://b:2", "replicas": "3", "task-bytes": "8MiB", "result-bytes": "16MiB",
 		"credentials": "me.creds", "tls-ca": "CA.pem", "tls-cert": "me.crt", "tls-key": "me.key", "insecure": "true",
 		"max-ack-pending": "12", "ack-wait": "5s", "memory": "2MiB", "lease": "7s", "wait": "true",

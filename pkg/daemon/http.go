@@ -9,15 +9,16 @@ import (
 	"time"
 )
 
-// Endpoints is what a process tells over HTTP. None of it may be nil.
+// Endpoints is what a process tells over HTTP. None of it may be nil but Pages.
 type Endpoints struct {
 	Alive   func() error // why the process must be started again
 	Ready   func() error // why it cannot do its work now
 	Metrics http.Handler
+	Pages   http.Handler // whatever else is asked for; it must not take longer than stop may wait
 }
 
 // Serve answers /livez, /readyz and /metrics at addr, a host:port, until stop
-// is called. It returns where. A probe is answered with 200, or with 503 and the
+// is called, and all else with the pages. It returns where. A probe is answered with 200, or with 503 and the
 // reason. Without a host it is the loopback, which only processes of this
 // machine reach: the answers are for everybody who can ask.
 func Serve(addr string, e Endpoints) (url string, stop func() error, err error) {
@@ -36,6 +37,9 @@ func Serve(addr string, e Endpoints) (url string, stop func() error, err error) 
 	mux.Handle("GET /livez", probe(e.Alive))
 	mux.Handle("GET /readyz", probe(e.Ready))
 	mux.Handle("GET /metrics", e.Metrics)
+	if e.Pages != nil {
+		mux.Handle("/", e.Pages)
+	}
 	server := &http.Server{
 		Handler:           mux,
 		ReadTimeout:       httpTimeout,

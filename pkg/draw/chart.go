@@ -110,6 +110,22 @@ func (l Line) SVG() template.HTML {
 	return s.close()
 }
 
+// Gauge is a share of a whole, with a mark at another that it is compared with.
+// What it shows must be said beside it.
+type Gauge struct{ Value, Mark float64 } // 0 to 1
+
+// SVG draws the gauge.
+func (g Gauge) SVG() template.HTML {
+	const width, height = 120.0, 12.0
+	var s svg
+	s.open("gauge", "", width, height)
+	s.WriteString(`<rect class="off" x="0" y="2" width="120" height="8" rx="4"/><rect class="bar" x="0" y="2" width="` +
+		number(width*min(1, max(0, g.Value))) + `" height="8" rx="4"/>`)
+	at := 1 + (width-2)*min(1, max(0, g.Mark))
+	s.line("mark", at, 0, at, height)
+	return s.close()
+}
+
 // grid draws the axes of numbers up to most, and returns the number at the top.
 func (s *svg) grid(most float64, x, y string) (top float64) {
 	step := niceStep(most)

@@ -156,6 +156,24 @@ func TestLine(t *testing.T) {
 	elements(t, draw.Bars{}.SVG())
 }
 
+// TestGauge: the mark is where the bar of the same share ends.
+func TestGauge(t *testing.T) {
+	for _, share := range []float64{0, 0.25, 1} {
+		var end, mark float64
+		for _, e := range elements(t, draw.Gauge{Value: share, Mark: share}.SVG()) {
+			switch e.class {
+			case "bar":
+				fmt.Sscan(e.attributes["width"], &end)
+			case "mark":
+				fmt.Sscanf(e.attributes["d"], "M%g", &mark)
+			}
+		}
+		if end != 120*share || math.Abs(mark-end) > 1 {
+			t.Errorf("%v: the bar ends at %v, the mark is at %v", share, end, mark)
+		}
+	}
+}
+
 func TestShort(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 7: "7", 999: "999", 1000: "1k", 1500: "1.5k", 999_900: "1M", 2_500_000: "2.5M", 3e9: "3G", 1e12: "1T", 0.5: "0.5"} {
 		if got := draw.Short(v); got != want {

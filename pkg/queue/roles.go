@@ -75,7 +75,8 @@ func (r Role) grants() []grant {
 			grant{api + "CONSUMER.DELETE." + resultsStream + ".*", ""},
 			grant{api + "CONSUMER.MSG.NEXT." + resultsStream + ".*", ""},
 			grant{api + "STREAM.PURGE." + resultsStream, "remove what is committed or cancelled"},
-			grant{api + "STREAM.PURGE." + tasksStream, ""})
+			grant{api + "STREAM.PURGE." + tasksStream, ""},
+			grant{api + "STREAM.MSG.GET." + tasksStream, "find the tasks of a job, for its page"})
 	case Observer:
 		return append(look(),
 			grant{api + "STREAM.MSG.GET." + tasksStream, "find the tasks of a job"},

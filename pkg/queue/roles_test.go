@@ -195,7 +195,8 @@ func lookingDeeds() []deed {
 			}
 			return err
 		}},
-		{"find the chunks of a job", []Role{Observer}, func(ctx context.Context, c *Conn) error {
+		{"see what waits", Roles(), func(ctx context.Context, c *Conn) error { _, err := c.Backlog(ctx); return err }},
+		{"find the chunks of a job", []Role{Observer, Aggregator}, func(ctx context.Context, c *Conn) error {
 			places, err := c.Locate(ctx, "j")
 			if err == nil && len(places) == 0 {
 				return errors.New("nothing is found")

@@ -67,13 +67,18 @@ func NewStatus(s *queue.Standing, now time.Time) *Status {
 		}
 	}
 	if all := s.Troubles.Latest; len(all) > 0 && !s.Ended() {
-		t := all[len(all)-1]
-		v.Trouble = &Trouble{t.Chunk, t.Delivered, t.Message, time.UnixMilli(t.At).UTC()}
+		t := NewTrouble(all[len(all)-1])
+		v.Trouble = &t
 	}
 	if percent, known := progress(s); known {
 		v.Percent = &percent
 	}
 	return v
+}
+
+// NewTrouble says what went wrong.
+func NewTrouble(t wire.Trouble) Trouble {
+	return Trouble{t.Chunk, t.Delivered, t.Message, time.UnixMilli(t.At).UTC()}
 }
 
 // progress returns how many percent of the records are solved, with one digit

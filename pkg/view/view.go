@@ -6,7 +6,11 @@
 // verbs print with --json.
 package view
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+	"unicode"
+)
 
 // Thousands writes a number with commas.
 func Thousands(n int64) string {
@@ -27,4 +31,15 @@ func Share(n, of int64) float64 {
 		return 0
 	}
 	return float64(n) / float64(of)
+}
+
+// Harmless is text of a corpus without what a terminal might obey, or what changes
+// the order in which the text around it is read.
+func Harmless(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsGraphic(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, text)
 }
