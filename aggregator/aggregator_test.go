@@ -105,7 +105,7 @@ func newJob(t testing.TB, id string, seed uint64, partChunks, chunks int) *testJ
 		Compression: dataset.CompressionNone, PartChunks: partChunks, Format: "lines", Symbols: puzzle.Digits(),
 	}}
 	rng := rand.New(rand.NewPCG(seed, 3))
-	encoder, err := dataset.NewEncoder(j.spec)
+	encoder, err := dataset.NewEncoder(j.spec, nil)
 	ok(t, err)
 	var parts []wire.Part
 	var digests [][sha256.Size]byte

@@ -274,7 +274,7 @@ func TestMessagesFit(t *testing.T) {
 // large as it can get.
 func messageSizes(t *testing.T, spec puzzle.Spec, chunk *puzzle.Chunk) (task, result int) {
 	t.Helper()
-	encoder, err := dataset.NewEncoder(spec)
+	encoder, err := dataset.NewEncoder(spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func (s *slot) encoder(j *job) (*dataset.Encoder, error) {
 	if e := s.encoders[j]; e != nil {
 		return e, nil
 	}
-	e, err := dataset.NewEncoder(j.spec)
+	e, err := dataset.NewEncoder(j.spec, j.solvers)
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", j.id, err)
 	}

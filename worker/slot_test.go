@@ -143,7 +143,7 @@ func want(t testing.TB, spec puzzle.Spec, task *wire.Task, chunk *puzzle.Chunk) 
 	for _, run := range chunk.Runs {
 		answers = append(answers, bruteForce(spec.Rule, spec.Target, run))
 	}
-	encoder, err := dataset.NewEncoder(spec)
+	encoder, err := dataset.NewEncoder(spec, nil)
 	ok(t, err)
 	results, rejects, err := encoder.Encode(chunk, answers)
 	ok(t, err)

@@ -80,7 +80,8 @@ func queryLines(reader, path string, m *dataset.Manifest) string {
 	case "bigquery":
 		fmt.Fprintf(&b, "-- gcloud storage cp --recursive %s gs://BUCKET/job=%s\nCREATE SCHEMA IF NOT EXISTS flipmill;\n", shell(path), m.Job)
 		eachTable(&b, func(table string) string {
-			return fmt.Sprintf("CREATE OR REPLACE EXTERNAL TABLE flipmill.%s OPTIONS (format = 'PARQUET', uris = ['gs://BUCKET/job=%s/%s/*.parquet']);", table, m.Job, table)
+			return fmt.Sprintf("CREATE OR REPLACE EXTERNAL TABLE flipmill.%s OPTIONS (format = 'PARQUET', uris = ['gs://BUCKET/job=%s/%s/*.parquet']%s);",
+				table, m.Job, table, pick(table == "results" && hasLists(m), ", enable_list_inference = true", ""))
 		})
 		b.WriteString(pick(counted, countSQL("flipmill.results"), "SELECT * FROM flipmill.results LIMIT 10;"))
 	case "athena":
@@ -96,6 +97,11 @@ func queryLines(reader, path string, m *dataset.Manifest) string {
 	}
 	b.WriteByte('\n')
 	return b.String()
+}
+
+// hasLists reports whether results have columns of lists.
+func hasLists(m *dataset.Manifest) bool {
+	return slices.Contains(m.Spec.Columns, "moves") || slices.Contains(m.Spec.Columns, "board_grid")
 }
 
 func eachTable(b *strings.Builder, line func(table string) string) {
@@ -140,9 +146,17 @@ func athenaType(column, cells string) string {
 	switch column {
 	case "puzzle_index", "line", "optimal_count", "boards", "unique_optimal_boards", "optimal_solutions":
 		return "bigint"
-	case "rows", "cols", "min_moves", "nullity":
+	case "rows", "cols", "min_moves", "nullity", "lit", "orbit_size", "max_moves":
 		return "int"
-	case "board", "solution":
+	case "unique_optimal":
+		return "boolean"
+	case "difficulty":
+		return "double"
+	case "moves":
+		return "array<struct<row:int,col:int>>"
+	case "board_grid":
+		return "array<array<int>>"
+	case "board", "solution", "canonical", "witness":
 		if cells == dataset.CellsBits {
 			return "binary"
 		}

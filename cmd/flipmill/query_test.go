@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/flipmill/flipmill/pkg/dataset"
 )
 
 // TestAthenaTypes: the columns that Athena is told of are those that DuckDB finds
@@ -13,9 +15,11 @@ func TestAthenaTypes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	linkExamples(t, dir)
-	types := strings.NewReplacer("BIGINT", "bigint", "INTEGER", "int", "VARCHAR", "string", "BLOB", "binary")
+	types := strings.NewReplacer(`STRUCT("row" INTEGER, col INTEGER)[]`, "array<struct<row:int,col:int>>", "INTEGER[][]", "array<array<int>>",
+		"BOOLEAN", "boolean", "DOUBLE", "double", "BIGINT", "bigint", "INTEGER", "int", "VARCHAR", "string", "BLOB", "binary")
 	for _, cells := range []string{"text", "bits"} {
-		flipmill(t, dir, "run", "examples/levels.csv", "--keep", "level,author", "--job", cells, "--cells", cells)
+		flipmill(t, dir, "run", "examples/levels.csv", "--keep", "level,author", "--job", cells, "--cells", cells,
+			"--columns", "all,"+strings.Join(dataset.Extras(), ","))
 		lines, err := command(t, dir, "query", "out/job="+cells, "--for", "athena").Output()
 		if err != nil {
 			t.Fatal(err)

@@ -35,7 +35,7 @@ func (c *cluster) failAt(tasks int, chunks ...int64) {
 	defer conn.Close()
 	job, err := conn.Job(ctx, "boards")
 	must(err)
-	encoder, err := dataset.NewEncoder(job.Spec)
+	encoder, err := dataset.NewEncoder(job.Spec, nil)
 	must(err)
 	fetch, err := conn.Tasks(ctx, queue.Lanes()...)
 	must(err)

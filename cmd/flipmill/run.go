@@ -126,20 +126,26 @@ func jobOf(c *config.Config, paths []string) string {
 	return jobName(paths)
 }
 
-// selectColumns brings the chosen columns, nil for all, into schema order and
-// adds the row key if there are any. Names that are no columns stay at the end, to be reported.
+// selectColumns brings the chosen columns, nil for all but the extra ones, into schema
+// order and adds the row key if there are any. Names that are no columns stay at the
+// end, to be reported.
 func selectColumns(chosen []string) []string {
-	all := dataset.Columns()
+	usual := dataset.Columns()
 	switch {
 	case chosen == nil:
-		return all
+		return usual
 	case len(chosen) == 0:
 		return nil
 	}
-	selected := slices.DeleteFunc(slices.Clone(all), func(name string) bool {
-		return name != all[0] && !slices.Contains(chosen, name)
+	names := slices.Clone(chosen)
+	if i := slices.Index(names, "all"); i >= 0 {
+		names = slices.Replace(names, i, i+1, usual...)
+	}
+	columns := append(usual, dataset.Extras()...)
+	selected := slices.DeleteFunc(slices.Clone(columns), func(name string) bool {
+		return name != usual[0] && !slices.Contains(names, name)
 	})
-	return append(selected, slices.DeleteFunc(slices.Clone(chosen), func(name string) bool { return slices.Contains(all, name) })...)
+	return append(selected, slices.DeleteFunc(names, func(name string) bool { return slices.Contains(columns, name) })...)
 }
 
 // finished reports whether the dataset is there already. A finished dataset of

@@ -42,7 +42,7 @@ func newRows(spec puzzle.Spec) (r *rows, err error) {
 	if r.solver, err = solver.New(spec.Rule, spec.Size, solver.Options{SearchLimit: spec.SearchLimit}); err != nil {
 		return nil, err
 	}
-	if r.encoder, err = dataset.NewEncoder(spec); err != nil {
+	if r.encoder, err = dataset.NewEncoder(spec, nil); err != nil {
 		return nil, err
 	}
 	return r, nil

@@ -98,7 +98,7 @@ func jobKeys(c *Config) []Key {
 		{"keep", "", "", specs, "fields of the input that become columns of the results; its id always does",
 			optional(parsed(&c.Spec.Keep, "list", "names separated by commas", words))},
 
-		{"columns", "", "all", specs, "columns of the results; all: every one; none: statistics without rows",
+		{"columns", "", "all", specs, "columns of the results; all: all but the extra ones (docs/dataset.md), as in all,canonical,split; none: statistics without rows",
 			list(&c.Spec.Columns, "all, none, or names separated by commas")},
 		{"cells", "", "text", specs, "how boards and solutions are stored",
 			name(&c.Spec.Cells, "text", "bits")},

@@ -3,6 +3,8 @@ package dataset
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/parquet-go/parquet-go/encoding"
@@ -14,10 +16,23 @@ import (
 // take them for values, and cut in the column index, where the format allows it.
 const maxBound = 64
 
-// bounds returns the least and the greatest of values in their plain encoding;
+// bounds returns the least and the greatest of n values in their plain encoding;
 // nil where there are none.
-func bounds(v encoding.Values) (low, high []byte) {
+func bounds(v encoding.Values, n int) (low, high []byte) {
 	switch v.Kind() {
+	case encoding.Boolean:
+		ones := 0
+		for _, b := range v.Boolean() { // behind the values there are zeros
+			ones += bits.OnesCount8(b)
+		}
+		if n > 0 {
+			low, high = []byte{byte(ones / n)}, []byte{byte(min(1, ones))}
+		}
+	case encoding.Double:
+		if n := v.Double(); len(n) > 0 {
+			low = binary.LittleEndian.AppendUint64(nil, math.Float64bits(slices.Min(n)))
+			high = binary.LittleEndian.AppendUint64(nil, math.Float64bits(slices.Max(n)))
+		}
 	case encoding.Int32:
 		if n := v.Int32(); len(n) > 0 {
 			low = binary.LittleEndian.AppendUint32(nil, uint32(slices.Min(n)))

@@ -9,7 +9,7 @@
 // stitches their row groups verbatim into one file per table, so that the one
 // writer of a dataset copies bytes instead of encoding rows.
 //
-//	enc, _ := dataset.NewEncoder(spec)
+//	enc, _ := dataset.NewEncoder(spec, solvers)
 //	results, rejects, _ := enc.Encode(chunk, answers) // on a worker
 //
 //	dir, _ := dataset.Open(output, job, spec)
@@ -34,6 +34,7 @@ package dataset
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/flipmill/flipmill/pkg/puzzle"
@@ -76,7 +77,7 @@ func CheckSpec(spec puzzle.Spec) error {
 	if err := checkColumns(spec.Columns); err != nil {
 		return err
 	}
-	if err := puzzle.CheckKeep(spec.Keep, append(Columns(), partitionKey)); err != nil {
+	if err := puzzle.CheckKeep(spec.Keep, slices.Concat(Columns(), spec.Columns, []string{partitionKey})); err != nil {
 		return err
 	}
 	if rowless(spec) && len(spec.Keep) > 0 {
@@ -101,7 +102,7 @@ func rowless(spec puzzle.Spec) bool { return len(spec.Columns) == 0 }
 // checkColumns reports columns that are unknown, doubled or not in schema order,
 // and a selection without the row key.
 func checkColumns(columns []string) error {
-	all := Columns()
+	all := append(Columns(), Extras()...)
 	next := 0
 	for _, name := range columns {
 		at := slices.Index(all, name)
@@ -137,11 +138,19 @@ func EstimateRow(spec puzzle.Spec, cells int) int {
 			cellBytes = (cells*5 + 15) / 16
 		}
 	}
-	boards := 0
+	total := others
 	for _, name := range spec.Columns {
-		if name == colBoard || name == colSolution {
-			boards++
+		switch name {
+		case colBoard, colSolution, colCanonical, colWitness:
+			total += cellBytes
+		case colMoves: // as many as there are cells: twice a place and its levels
+			total += cells * (bits.Len(uint(cells)) + 8) / 8
+		case colGrid: // a cell and its levels
+			total += (cells*3 + 7) / 8
+		}
+		if slices.Contains(Extras(), name) {
+			total += 2
 		}
 	}
-	return boards*cellBytes + others
+	return total
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flipmill/flipmill/pkg/dataset"
 	"github.com/flipmill/flipmill/pkg/puzzle"
+	"github.com/flipmill/flipmill/pkg/solver"
 	"github.com/flipmill/flipmill/pkg/tally"
 )
 
@@ -177,7 +178,7 @@ func smallCorpus(t testing.TB, spec puzzle.Spec) corpus {
 // commit writes part p of the corpus.
 func (c corpus) commit(t testing.TB, d *dataset.Dir, p int) dataset.Footer {
 	t.Helper()
-	e, err := dataset.NewEncoder(c.spec)
+	e, err := dataset.NewEncoder(c.spec, solver.NewSet(c.spec.Rule, solver.Options{SearchLimit: c.spec.SearchLimit}))
 	if err != nil {
 		t.Fatal(err)
 	}

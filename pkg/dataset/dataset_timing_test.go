@@ -37,7 +37,7 @@ func BenchmarkEncode(b *testing.B) {
 
 func benchmarkEncode(b *testing.B, spec puzzle.Spec, size puzzle.Size) {
 	a := fullChunk(spec, size)
-	e, err := dataset.NewEncoder(spec)
+	e, err := dataset.NewEncoder(spec, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func genericRows(a answered) []genericRow {
 func BenchmarkStitch(b *testing.B) {
 	spec := testSpec(b, "plus", puzzle.Zero)
 	spec.PartChunks = 16
-	e, err := dataset.NewEncoder(spec)
+	e, err := dataset.NewEncoder(spec, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

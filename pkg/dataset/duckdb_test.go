@@ -196,6 +196,8 @@ func TestDuckDBLarge(t *testing.T) {
 func TestDuckDBDocumented(t *testing.T) {
 	db := duck(t)
 	path := smallCorpus(t, testSpec(t, "plus", puzzle.Either)).write(t, t.TempDir())
+	spec := withExtras(testSpec(t, "plus", puzzle.Zero))
+	extras := corpus{spec, []answered{solved(t, random(1), spec, puzzle.Size{Rows: 4, Cols: 5})}}.write(t, t.TempDir())
 	text, err := os.ReadFile("../../docs/dataset.md")
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +208,7 @@ func TestDuckDBDocumented(t *testing.T) {
 	}
 	for _, block := range blocks {
 		sql, _, _ := strings.Cut(block, "```")
-		if rows := query(t, db, strings.ReplaceAll(sql, "out/job=demo", path)); len(rows) == 0 || strings.Contains(rows[0], "nil") {
+		if rows := query(t, db, strings.NewReplacer("out/job=demo", path, "out/job=extras", extras).Replace(sql)); len(rows) == 0 || strings.Contains(rows[0], "nil") {
 			t.Errorf("%s finds %q", sql, rows)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go/encoding"
 
 	"github.com/flipmill/flipmill/pkg/puzzle"
+	"github.com/flipmill/flipmill/pkg/solver"
 )
 
 // Encoder turns answered chunks into row groups. Its output depends on the chunk
@@ -18,6 +19,7 @@ import (
 type Encoder struct {
 	spec             puzzle.Spec
 	results, rejects *rowGroup
+	extras           *extras // nil where none are chosen
 
 	place            place // of the rows being encoded
 	solved, answered levels
@@ -56,8 +58,10 @@ func (t *text) add(s string) {
 func (t *text) count() int              { return len(t.ends) - 1 }
 func (t *text) values() encoding.Values { return encoding.ByteArrayValues(t.data, t.ends) }
 
-// NewEncoder returns an encoder for the jobs of one spec.
-func NewEncoder(spec puzzle.Spec) (*Encoder, error) {
+// NewEncoder returns an encoder for the jobs of one spec. Some extra columns need
+// the solvers of the spec's rule and search limit, which encoders can share; nil will
+// do where there are none of these.
+func NewEncoder(spec puzzle.Spec, solvers *solver.Set) (*Encoder, error) {
 	if err := CheckSpec(spec); err != nil {
 		return nil, err
 	}
@@ -65,7 +69,11 @@ func NewEncoder(spec puzzle.Spec) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Encoder{spec: spec, results: &rowGroup{layout: layouts[tableResults]}, rejects: &rowGroup{layout: layouts[tableRejects]}}, nil
+	results, rejects := layouts[tableResults], layouts[tableRejects]
+	return &Encoder{
+		spec: spec, results: &rowGroup{layout: results}, rejects: &rowGroup{layout: rejects},
+		extras: newExtras(spec, results, solvers),
+	}, nil
 }
 
 // Encode returns a chunk's results and rejects, each as a Parquet file of one
@@ -142,7 +150,11 @@ func (e *Encoder) encodeResults(c *puzzle.Chunk, answers []puzzle.Answers) ([]by
 	n := c.Boards()
 	e.results.begin(n)
 	for _, name := range e.spec.Columns {
-		if err := e.results.add(e.resultColumn(name, n)); err != nil {
+		if leaves := e.extras.of(name); leaves != nil {
+			if err := e.addLeaves(leaves); err != nil {
+				return nil, err
+			}
+		} else if err := e.results.add(e.resultColumn(name, n)); err != nil {
 			return nil, err
 		}
 	}
@@ -266,6 +278,7 @@ func (e *Encoder) gather(c *puzzle.Chunk, answers []puzzle.Answers) error {
 	e.rows, e.cols, e.nullity = e.rows[:0], e.cols[:0], e.nullity[:0]
 	e.status, e.minMoves, e.reached, e.optimal = e.status[:0], e.minMoves[:0], e.reached[:0], e.optimal[:0]
 	e.isSolved, e.isAnswered = resize(e.isSolved, n), resize(e.isAnswered, n)
+	e.extras.reset()
 	done := 0
 	for i, run := range c.Runs {
 		a := &answers[i]
@@ -276,6 +289,9 @@ func (e *Encoder) gather(c *puzzle.Chunk, answers []puzzle.Answers) error {
 			return fmt.Errorf("run %d: %w", i, err)
 		}
 		e.gatherCells(run, a)
+		if err := e.extras.add(run, a); err != nil {
+			return fmt.Errorf("run %d: %w", i, err)
+		}
 		done += run.Count
 	}
 	return errors.Join(e.solved.set(e.isSolved), e.answered.set(e.isAnswered))

@@ -8,6 +8,7 @@ import (
 	"io"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
@@ -27,6 +28,7 @@ const (
 type layout struct {
 	table  string
 	schema *parquet.Schema
+	leaves []parquet.LeafColumn // the columns of values, more than the table's where there are lists
 	codec  codec
 	empty  format.FileMetaData // of a file without rows
 }
@@ -38,6 +40,11 @@ func newLayout(table string, spec puzzle.Spec) (*layout, error) {
 		return nil, err
 	}
 	l := &layout{table: table, schema: tableSchema(table, spec), codec: c}
+	for _, path := range l.schema.Columns() {
+		leaf, _ := l.schema.Lookup(path...)
+		leaf.Path = path // Lookup forgets all but the last name
+		l.leaves = append(l.leaves, leaf)
+	}
 	var file bytes.Buffer
 	if err := l.writer(&file).Close(); err != nil {
 		return nil, fmt.Errorf("write empty table %s: %w", table, err)
@@ -138,18 +145,18 @@ func (l *layout) check(m *format.FileMetaData, footer int64) error {
 	next, rows := int64(len(magic)), int64(0)
 	for i := range m.RowGroups {
 		g := &m.RowGroups[i]
-		if g.NumRows < 1 || g.NumRows > maxRows || int(g.Ordinal) != i || len(g.Columns) != len(l.empty.Schema)-1 {
+		if g.NumRows < 1 || g.NumRows > maxRows || int(g.Ordinal) != i || len(g.Columns) != len(l.leaves) {
 			return fmt.Errorf("row group %d: %d columns of %d rows", i, len(g.Columns), g.NumRows)
 		}
 		rows += g.NumRows
 		for j := range g.Columns {
-			col, name := &g.Columns[j], l.empty.Schema[j+1].Name
-			if err := checkColumnChunk(col, name, l.codec, g.NumRows, next); err != nil {
-				return fmt.Errorf("row group %d: column %s: %w", i, name, err)
+			col, leaf := &g.Columns[j], l.leaves[j]
+			if err := checkColumnChunk(col, leaf, l.codec, g.NumRows, next); err != nil {
+				return fmt.Errorf("row group %d: column %s: %w", i, nameOf(leaf), err)
 			}
 			next += col.MetaData.TotalCompressedSize
 			if next > footer || !within(col.ColumnIndexOffset, col.ColumnIndexLength, footer) || !within(col.OffsetIndexOffset, col.OffsetIndexLength, footer) {
-				return fmt.Errorf("row group %d: column %s: it is cut off", i, name)
+				return fmt.Errorf("row group %d: column %s: it is cut off", i, nameOf(leaf))
 			}
 		}
 	}
@@ -159,18 +166,21 @@ func (l *layout) check(m *format.FileMetaData, footer int64) error {
 	return nil
 }
 
-func checkColumnChunk(c *format.ColumnChunk, name string, want codec, rows, start int64) error {
+// nameOf returns how errors and tables call a column of values.
+func nameOf(leaf parquet.LeafColumn) string { return strings.Join(leaf.Path, ".") }
+
+func checkColumnChunk(c *format.ColumnChunk, leaf parquet.LeafColumn, want codec, rows, start int64) error {
 	m := &c.MetaData
 	first := m.DataPageOffset
 	if m.DictionaryPageOffset != 0 {
 		first = m.DictionaryPageOffset
 	}
 	switch {
-	case !slices.Equal(m.PathInSchema, []string{name}):
+	case !slices.Equal(m.PathInSchema, leaf.Path):
 		return fmt.Errorf("path %q", m.PathInSchema)
 	case m.Codec != want.CompressionCodec():
 		return fmt.Errorf("codec %s, want %s", m.Codec, want.CompressionCodec())
-	case m.NumValues != rows:
+	case leaf.MaxRepetitionLevel == 0 && m.NumValues != rows, m.NumValues < rows, m.NumValues > maxRows:
 		return fmt.Errorf("%d values in %d rows", m.NumValues, rows)
 	case first != start || m.TotalCompressedSize < 1 || m.DataPageOffset < start || m.DataPageOffset-start >= m.TotalCompressedSize:
 		return fmt.Errorf("pages at %d, want %d", first, start)
@@ -187,25 +197,25 @@ func within(offset int64, length int32, footer int64) bool {
 // silently encode anew, or whose page index would lead readers astray.
 func (l *layout) checkCopyable(f *parquet.File) error {
 	group := f.Metadata().RowGroups[0]
-	for i, field := range l.schema.Fields() {
-		m := &group.Columns[i].MetaData
-		want := []format.PageEncodingStats{{PageType: format.DataPage, Encoding: field.Encoding().Encoding(), Count: 1}}
-		if field.Encoding().Encoding() == format.RLEDictionary {
+	for i, leaf := range l.leaves {
+		m, encoding := &group.Columns[i].MetaData, leaf.Node.Encoding().Encoding()
+		want := []format.PageEncodingStats{{PageType: format.DataPage, Encoding: encoding, Count: 1}}
+		if encoding == format.RLEDictionary {
 			want = []format.PageEncodingStats{{PageType: format.DictionaryPage, Encoding: format.Plain, Count: 1}, want[0]}
 		}
 		if !slices.Equal(m.EncodingStats, want) || (len(want) == 2) != (m.DictionaryPageOffset != 0) {
-			return fmt.Errorf("column %s: its pages are encoded otherwise", field.Name())
+			return fmt.Errorf("column %s: its pages are encoded otherwise", nameOf(leaf))
 		}
 		index, err := f.RowGroups()[0].ColumnChunks()[i].OffsetIndex()
 		if err != nil {
-			return fmt.Errorf("column %s: %w", field.Name(), err)
+			return fmt.Errorf("column %s: %w", nameOf(leaf), err)
 		}
 		size := m.TotalCompressedSize
 		if m.DictionaryPageOffset != 0 {
 			size -= m.DataPageOffset - m.DictionaryPageOffset
 		}
 		if index.NumPages() != 1 || index.Offset(0) != m.DataPageOffset || index.CompressedPageSize(0) != size || index.FirstRowIndex(0) != 0 {
-			return fmt.Errorf("column %s: its page index is of other pages", field.Name())
+			return fmt.Errorf("column %s: its page index is of other pages", nameOf(leaf))
 		}
 	}
 	return nil

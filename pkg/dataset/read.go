@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/parquet-go/parquet-go"
 )
 
-// table is the rows of a row group, a column at a time.
+// table is the rows of a row group, a column of values at a time. Those of lists are
+// called after their paths.
 type table struct {
 	rows    int
 	columns map[string][]parquet.Value
@@ -20,11 +22,15 @@ func readGroup(group parquet.RowGroup, names ...string) (t table, err error) {
 	t = table{rows: int(group.NumRows()), columns: make(map[string][]parquet.Value)}
 	err = guard(func() error {
 		for i, chunk := range group.ColumnChunks() {
-			name := group.Schema().Fields()[i].Name()
+			name := strings.Join(group.Schema().Columns()[i], ".")
 			if len(names) > 0 && !slices.Contains(names, name) {
 				continue
 			}
-			values, err := readColumn(chunk, t.rows)
+			want := t.rows
+			if leaf, _ := group.Schema().Lookup(group.Schema().Columns()[i]...); leaf.MaxRepetitionLevel > 0 {
+				want = int(chunk.NumValues())
+			}
+			values, err := readColumn(chunk, want)
 			if err != nil {
 				return fmt.Errorf("column %s: %w", name, err)
 			}
@@ -35,8 +41,12 @@ func readGroup(group parquet.RowGroup, names ...string) (t table, err error) {
 	return t, err
 }
 
-func readColumn(chunk parquet.ColumnChunk, rows int) ([]parquet.Value, error) {
-	values := make([]parquet.Value, 0, rows)
+const maxReadAhead = 1 << 16 // values for which there is room before they are read
+
+// readColumn reads the values of a column; want is how many there are, nulls
+// included.
+func readColumn(chunk parquet.ColumnChunk, want int) ([]parquet.Value, error) {
+	values := make([]parquet.Value, 0, min(want, maxReadAhead))
 	pages := chunk.Pages()
 	defer pages.Close()
 	for {
@@ -48,8 +58,8 @@ func readColumn(chunk parquet.ColumnChunk, rows int) ([]parquet.Value, error) {
 			return nil, fmt.Errorf("read page: %w", err)
 		}
 		n := int(page.NumValues())
-		if len(values)+n > rows {
-			return nil, fmt.Errorf("more than %d values", rows)
+		if len(values)+n > want {
+			return nil, fmt.Errorf("more than %d values", want)
 		}
 		from := len(values)
 		values = slices.Grow(values, n)[:from+n]
@@ -59,8 +69,8 @@ func readColumn(chunk parquet.ColumnChunk, rows int) ([]parquet.Value, error) {
 		}
 		// The values are not released with the page: strings point into it.
 	}
-	if len(values) != rows {
-		return nil, fmt.Errorf("%d values in %d rows", len(values), rows)
+	if len(values) != want {
+		return nil, fmt.Errorf("%d values, want %d", len(values), want)
 	}
 	return values, nil
 }

@@ -3,8 +3,10 @@ package dataset
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
+	"math/bits"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding"
@@ -39,21 +41,35 @@ type content struct {
 	cells   int // characters of values, if all of them are '0' or '1'; else 0
 }
 
-// levels says which rows of an optional column have a value.
+// levels says which rows of an optional column have a value, or where the lists
+// of a column of lists begin and end.
 type levels struct {
 	encoded []byte // as a data page starts: byte count, then runs
-	nulls   int
+	count   int    // of rows or, of lists, of values and what stands for those that have none
+	nulls   int    // of these without a value
 }
 
 // set encodes present, which has 1 for a row with a value and 0 for one without.
 func (l *levels) set(present []byte) error {
-	encoded, err := (&rle.Encoding{BitWidth: 1}).EncodeLevels(nil, present)
+	l.encoded = l.encoded[:0]
+	return l.add(present, 1)
+}
+
+// setLists encodes the repetition and definition levels of a column of lists.
+func (l *levels) setLists(repetition, definition []byte, leaf parquet.LeafColumn) error {
+	l.encoded = l.encoded[:0]
+	return errors.Join(l.add(repetition, leaf.MaxRepetitionLevel), l.add(definition, leaf.MaxDefinitionLevel))
+}
+
+// add encodes levels up to a greatest one, which is that of values.
+func (l *levels) add(levels []byte, most int) error {
+	encoded, err := (&rle.Encoding{BitWidth: bits.Len(uint(most))}).EncodeLevels(nil, levels)
 	if err != nil {
-		return fmt.Errorf("encode definition levels: %w", err)
+		return fmt.Errorf("encode levels: %w", err)
 	}
-	l.encoded = binary.LittleEndian.AppendUint32(l.encoded[:0], uint32(len(encoded)))
+	l.encoded = binary.LittleEndian.AppendUint32(l.encoded, uint32(len(encoded)))
 	l.encoded = append(l.encoded, encoded...)
-	l.nulls = len(present) - bytes.Count(present, []byte{1})
+	l.count, l.nulls = len(levels), len(levels)-bytes.Count(levels, []byte{byte(most)})
 	return nil
 }
 
@@ -67,36 +83,35 @@ func (g *rowGroup) begin(rows int) {
 
 // add writes the next column of the schema.
 func (g *rowGroup) add(c content) error {
-	i := len(g.chunks)
-	field := g.layout.schema.Fields()[i]
+	leaf := g.layout.leaves[len(g.chunks)]
 	chunk := format.ColumnChunk{MetaData: format.ColumnMetaData{
-		Type:         format.Type(field.Type().Kind()),
-		PathInSchema: []string{field.Name()},
+		Type:         format.Type(leaf.Node.Type().Kind()),
+		PathInSchema: leaf.Path,
 		Codec:        g.layout.codec.CompressionCodec(),
 		NumValues:    int64(g.rows),
 	}}
 	m := &chunk.MetaData
-	if field.Optional() {
+	if leaf.MaxDefinitionLevel > 0 {
 		m.Encoding = append(m.Encoding, format.RLE)
-		m.Statistics.NullCount = int64(c.defined.nulls)
+		m.NumValues, m.Statistics.NullCount = int64(c.defined.count), int64(c.defined.nulls)
 	}
-	bounded, enc := c.values, field.Encoding()
+	bounded, enc := c.values, leaf.Node.Encoding()
 	if enc.Encoding() == format.RLEDictionary {
 		bounded = c.dict
 		m.Encoding = append(m.Encoding, format.Plain)
 		m.DictionaryPageOffset = int64(g.file.Len())
 		if err := g.dictionaryPage(m, c); err != nil {
-			return fmt.Errorf("column %s: %w", field.Name(), err)
+			return fmt.Errorf("column %s: %w", nameOf(leaf), err)
 		}
 	}
 	m.Encoding = append(m.Encoding, enc.Encoding())
-	low, high := bounds(bounded)
+	low, high := bounds(bounded, c.count)
 	if len(low) <= maxBound && len(high) <= maxBound {
 		m.Statistics.MinValue, m.Statistics.MaxValue = low, high
 	}
 	m.DataPageOffset = int64(g.file.Len())
 	if err := g.dataPage(m, c, enc); err != nil {
-		return fmt.Errorf("column %s: %w", field.Name(), err)
+		return fmt.Errorf("column %s: %w", nameOf(leaf), err)
 	}
 	g.chunks = append(g.chunks, chunk)
 	g.indexes = append(g.indexes, columnIndex(c, m, low, high))
@@ -128,7 +143,7 @@ func (g *rowGroup) dataPage(m *format.ColumnMetaData, c content, enc encoding.En
 	}
 	header := format.PageHeader{Type: format.DataPage}
 	header.DataPageHeader = thrift.New(format.DataPageHeader{
-		NumValues: int32(g.rows), Encoding: enc.Encoding(),
+		NumValues: int32(m.NumValues), Encoding: enc.Encoding(),
 		DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
 		Statistics: format.Statistics{NullCount: m.Statistics.NullCount},
 	})
@@ -196,6 +211,10 @@ func (g *rowGroup) thrift(v any) error {
 // encode encodes values into dst's memory.
 func encode(dst []byte, v encoding.Values, enc encoding.Encoding) ([]byte, error) {
 	switch v.Kind() {
+	case encoding.Boolean:
+		return encoding.EncodeBoolean(dst, v, enc)
+	case encoding.Double:
+		return encoding.EncodeDouble(dst, v, enc)
 	case encoding.Int32:
 		return encoding.EncodeInt32(dst, v, enc)
 	case encoding.Int64:

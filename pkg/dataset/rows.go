@@ -203,7 +203,7 @@ func (f *finder) group(group parquet.RowGroup) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	if t, err = readGroup(group); err != nil {
+	if t, err = readGroup(group, append(Columns(), colReason, colDetail, colRaw)...); err != nil {
 		return err
 	}
 	for _, row := range rows {

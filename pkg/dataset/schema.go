@@ -27,6 +27,17 @@ const (
 	colNullity      = "nullity"
 	colOptimalCount = "optimal_count"
 
+	colLit           = "lit"
+	colCanonical     = "canonical"
+	colOrbit         = "orbit_size"
+	colSplit         = "split"
+	colUniqueOptimum = "unique_optimal"
+	colMaxMoves      = "max_moves"
+	colDifficulty    = "difficulty"
+	colWitness       = "witness"
+	colMoves         = "moves"
+	colGrid          = "board_grid"
+
 	colReason = "reason"
 	colDetail = "detail"
 	colRaw    = "raw"
@@ -43,11 +54,22 @@ const (
 	tableStats   = "stats"
 )
 
-// Columns returns the names of all result columns, in schema order.
+// Columns returns the names of the result columns of a dataset for which nobody
+// chooses them, in schema order.
 func Columns() []string {
 	var names []string
 	for _, c := range resultColumns(CellsText) {
 		names = append(names, c.name)
+	}
+	return names
+}
+
+// Extras returns the names of the result columns that there are only where they are
+// chosen, in schema order, behind the others.
+func Extras() []string {
+	var names []string
+	for _, x := range extraColumns(CellsText) {
+		names = append(names, x.name)
 	}
 	return names
 }
@@ -67,11 +89,16 @@ func (c column) Value(reflect.Value) reflect.Value {
 	panic("BUG: dataset: Go value of column " + c.name)
 }
 
-func resultColumns(cells string) []column {
-	board := deltaLength(parquet.String())
+// cellsType is the type of a board's cells.
+func cellsType(cells string) parquet.Node {
 	if cells == CellsBits {
-		board = deltaLength(parquet.Leaf(parquet.ByteArrayType))
+		return parquet.Leaf(parquet.ByteArrayType)
 	}
+	return parquet.String()
+}
+
+func resultColumns(cells string) []column {
+	board := deltaLength(cellsType(cells))
 	return []column{
 		{colIndex, delta(parquet.Int64Type)},
 		{colSource, parquet.Optional(dict(parquet.String()))},
@@ -130,7 +157,11 @@ func tableSchema(table string, spec puzzle.Spec) *parquet.Schema {
 	var columns []column
 	switch table {
 	case tableResults:
-		columns = slices.DeleteFunc(resultColumns(spec.Cells), func(c column) bool {
+		columns = resultColumns(spec.Cells)
+		for _, x := range extraColumns(spec.Cells) {
+			columns = append(columns, x.column)
+		}
+		columns = slices.DeleteFunc(columns, func(c column) bool {
 			return !slices.Contains(spec.Columns, c.name) && !(rowless(spec) && c.name == colIndex)
 		})
 		for _, name := range spec.Keep {
@@ -143,12 +174,17 @@ func tableSchema(table string, spec puzzle.Spec) *parquet.Schema {
 	default:
 		panic("BUG: dataset: no table " + table)
 	}
+	return parquet.NewSchema(table, inOrder(columns...))
+}
+
+// inOrder makes a group of columns, whose order parquet.Group would not keep.
+func inOrder(columns ...column) parquet.Node {
 	group := ordered{Group: make(parquet.Group)}
 	for _, c := range columns {
 		group.Group[c.name] = c.Node
 		group.fields = append(group.fields, c)
 	}
-	return parquet.NewSchema(table, group)
+	return group
 }
 
 // ordered is a parquet.Group whose fields keep their order.

@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/flipmill/flipmill/pkg/generate"
 	"github.com/flipmill/flipmill/pkg/puzzle"
+	"github.com/flipmill/flipmill/pkg/solver"
 	"github.com/flipmill/flipmill/pkg/tally"
 )
 
@@ -78,6 +78,9 @@ func Verify(path string, seen func(records, of int64)) (*Report, error) {
 	if err == nil {
 		v.layouts, err = newLayouts(v.spec)
 	}
+	if err == nil {
+		v.extras = newExtras(checkable(v.spec), v.layouts[tableResults], solver.NewSet(v.spec.Rule, solver.Options{SearchLimit: v.spec.SearchLimit}))
+	}
 	if err == nil && v.spec.Generate.Kind != "" {
 		v.generator, err = generate.New(v.spec)
 	}
@@ -118,6 +121,7 @@ type verifier struct {
 	seen     func(records, of int64)
 
 	generator *generate.Generator // of the boards; nil where they were read
+	extras    *extras             // to be compared with those of the rows; nil where there are none
 }
 
 func (v *verifier) problem(file, format string, args ...any) {
@@ -467,34 +471,4 @@ func (v *verifier) counted() string {
 		return "parts"
 	}
 	return "rows"
-}
-
-// difference describes the first group that two tallies count differently.
-func difference(got, want *tally.Tally) string {
-	counts := make(map[tally.Row][2]int64)
-	for i, t := range [...]*tally.Tally{got, want} {
-		for _, r := range t.Rows() {
-			key := tally.Row{Size: r.Size, Nullity: r.Nullity, Status: r.Status, MinMoves: r.MinMoves, UniqueOptimal: r.UniqueOptimal, OptimalSolutions: r.OptimalSolutions}
-			c := counts[key]
-			c[i] = r.Boards
-			counts[key] = c
-		}
-	}
-	var first *tally.Row
-	for r, c := range counts {
-		if c[0] != c[1] && (first == nil || compareRows(r, *first) < 0) {
-			first = &r
-		}
-	}
-	if first == nil {
-		return "the rejects by reason differ"
-	}
-	c := counts[*first]
-	return fmt.Sprintf("%s, nullity %d, %s, min_moves %d: %d boards, want %d", first.Size, first.Nullity, first.Status, first.MinMoves, c[0], c[1])
-}
-
-func compareRows(a, b tally.Row) int {
-	return cmp.Or(cmp.Compare(a.Rows, b.Rows), cmp.Compare(a.Cols, b.Cols), cmp.Compare(a.Nullity, b.Nullity),
-		cmp.Compare(a.Status, b.Status), cmp.Compare(a.MinMoves, b.MinMoves),
-		cmp.Compare(a.UniqueOptimal, b.UniqueOptimal), cmp.Compare(a.OptimalSolutions, b.OptimalSolutions))
 }

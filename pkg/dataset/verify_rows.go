@@ -31,6 +31,11 @@ func rowChecks(spec puzzle.Spec) []rowCheck {
 	if spec.Generate.Kind != "" {
 		all = append(all, need{"boards: made again, they are the same", []string{colRows, colCols, colBoard}})
 	}
+	for _, x := range extraColumns(spec.Cells) {
+		if slices.Contains(spec.Columns, x.name) {
+			all = append(all, need{x.name + ": worked out again, it is the same", x.needs})
+		}
+	}
 	for _, c := range all {
 		check := rowCheck{what: c.what}
 		for _, name := range c.needs {
@@ -218,11 +223,14 @@ const batchRows = 1024 // boards checked together; their cells stay in the cache
 // answerColumns is the columns of result rows; nil where the dataset has none.
 type answerColumns struct {
 	index, rows, cols, nullity, status, moves, optimal, reached, board, solution []parquet.Value
+
+	extras []extraValues
 }
 
-func columnsOf(t table) *answerColumns {
+func columnsOf(t table, x *extras) *answerColumns {
 	return &answerColumns{
-		index: t.columns[colIndex], rows: t.columns[colRows], cols: t.columns[colCols], nullity: t.columns[colNullity],
+		extras: x.valuesOf(t),
+		index:  t.columns[colIndex], rows: t.columns[colRows], cols: t.columns[colCols], nullity: t.columns[colNullity],
 		status: t.columns[colStatus], moves: t.columns[colMinMoves], optimal: t.columns[colOptimalCount],
 		reached: t.columns[colReached], board: t.columns[colBoard], solution: t.columns[colSolution],
 	}
@@ -232,7 +240,7 @@ func columnsOf(t table) *answerColumns {
 func (r *partRows) results(t table) {
 	r.constant(t, colRule, r.v.spec.Rule.String())
 	r.constant(t, colTarget, r.v.spec.Target.String())
-	c := columnsOf(t)
+	c := columnsOf(t, r.v.extras)
 	if c.rows == nil || c.cols == nil {
 		return
 	}
@@ -295,6 +303,7 @@ func (r *partRows) batch(c *answerColumns, from, to int, size puzzle.Size, nulli
 	if c.solution != nil && c.moves != nil {
 		r.checkMoves(c, from)
 	}
+	r.checkExtras(c, from, to)
 	if c.board != nil && c.solution != nil && c.reached != nil {
 		r.checkReached(c, from)
 	}

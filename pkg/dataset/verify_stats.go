@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -76,4 +77,34 @@ func (v *verifier) statsRow(t table, i int) (tally.Row, error) {
 		row.MinMoves = int(t.number(colMinMoves, i))
 	}
 	return row, nil
+}
+
+// difference describes the first group that two tallies count differently.
+func difference(got, want *tally.Tally) string {
+	counts := make(map[tally.Row][2]int64)
+	for i, t := range [...]*tally.Tally{got, want} {
+		for _, r := range t.Rows() {
+			key := tally.Row{Size: r.Size, Nullity: r.Nullity, Status: r.Status, MinMoves: r.MinMoves, UniqueOptimal: r.UniqueOptimal, OptimalSolutions: r.OptimalSolutions}
+			c := counts[key]
+			c[i] = r.Boards
+			counts[key] = c
+		}
+	}
+	var first *tally.Row
+	for r, c := range counts {
+		if c[0] != c[1] && (first == nil || compareRows(r, *first) < 0) {
+			first = &r
+		}
+	}
+	if first == nil {
+		return "the rejects by reason differ"
+	}
+	c := counts[*first]
+	return fmt.Sprintf("%s, nullity %d, %s, min_moves %d: %d boards, want %d", first.Size, first.Nullity, first.Status, first.MinMoves, c[0], c[1])
+}
+
+func compareRows(a, b tally.Row) int {
+	return cmp.Or(cmp.Compare(a.Rows, b.Rows), cmp.Compare(a.Cols, b.Cols), cmp.Compare(a.Nullity, b.Nullity),
+		cmp.Compare(a.Status, b.Status), cmp.Compare(a.MinMoves, b.MinMoves),
+		cmp.Compare(a.UniqueOptimal, b.UniqueOptimal), cmp.Compare(a.OptimalSolutions, b.OptimalSolutions))
 }
