@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"hash"
 	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,6 +50,12 @@ func goldens() [][]string {
 		// Some answers are unproven.
 		{"--generate", "random,count=2000,seed=7", "--size", "9x9", "--search-limit", "100", "--job", "unproven"},
 	}
+	// All extra columns: booleans, doubles, lists, empty and null ones among them.
+	extra := "all," + strings.Join(dataset.Extras(), ",")
+	all = append(all,
+		[]string{"examples/mixed-sizes.txt", "--columns", extra, "--job", "extra-mixed"},
+		[]string{"--generate", "random,count=30000,seed=7", "--size", "5x5", "--columns", extra, "--part-chunks", "1", "--job", "extra-generated"},
+		[]string{"examples/boards-5x5.txt", "--columns", extra, "--cells", "bits", "--compression", "none", "--job", "extra-bits"})
 	for _, cells := range values("cells") {
 		for _, codec := range values("compression") {
 			all = append(all, []string{"examples/boards-5x5.txt", "--cells", cells, "--compression", codec, "--job", cells + "-" + codec})
@@ -205,6 +212,12 @@ func (c *column) write(v any) {
 		fmt.Fprintf(c.sum, "text %d %s\n", len(v), v)
 	case []byte:
 		fmt.Fprintf(c.sum, "bytes %d %s\n", len(v), v)
+	case float64:
+		if v == math.Trunc(v) { // which is no different from an integer in JavaScript
+			fmt.Fprintln(c.sum, int64(v))
+		} else {
+			fmt.Fprintf(c.sum, "%016x\n", math.Float64bits(v))
+		}
 	case []any:
 		fmt.Fprintf(c.sum, "list %d\n", len(v))
 		for _, x := range v {
@@ -330,6 +343,8 @@ func value(t *testing.T, values arrow.Array, i int) any {
 	case *array.Int32:
 		return a.Value(i)
 	case *array.Int64:
+		return a.Value(i)
+	case *array.Float64:
 		return a.Value(i)
 	case *array.Boolean:
 		return a.Value(i)

@@ -25,6 +25,10 @@ function write(sum, v) {
       sum.update(`field ${name}\n`)
       write(sum, v[name])
     }
+  } else if (typeof v === 'number' && !Number.isInteger(v)) {
+    const bits = new DataView(new ArrayBuffer(8))
+    bits.setFloat64(0, v)
+    sum.update(`${bits.getBigUint64(0).toString(16).padStart(16, '0')}\n`)
   } else sum.update(`${v}\n`)
 }
 
