@@ -19,7 +19,7 @@ import (
 // TestMain makes the test binary serve as the flipmill command, and as a NATS server,
 // too: scripts and tests that need a process of their own run it under that name.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"flipmill": main, "nats-server": natsServer, "duckdb-convert": convert})
+	testscript.Main(m, map[string]func(){"flipmill": main, "nats-server": natsServer, "duckdb-convert": convert, "duckdb": duckdbMain})
 }
 
 var update = flag.Bool("update", false, "accept what the scripts compare as it is now")
