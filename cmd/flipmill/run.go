@@ -97,6 +97,9 @@ func (r *runner) prepare() (err error) {
 		return err
 	}
 	r.job = jobOf(r.c, r.paths)
+	if m, err := dataset.ReadManifest(filepath.Join(r.c.Output, "job="+r.job)); err == nil {
+		r.spec.PartChunks = m.Spec.PartChunks // it may have been compacted: the same records in larger parts
+	}
 	r.dir, err = dataset.Open(r.c.Output, r.job, r.spec)
 	return err
 }
@@ -169,7 +172,11 @@ func (r *runner) finished() (bool, error) {
 	missing := manifest.Missing(r.dir.Path())
 	switch {
 	case len(missing) == 0:
-		fmt.Fprintf(r.stderr, "%s is complete already\n", r.dir.Path())
+		parts := ""
+		if n := manifest.Spec.PartChunks; n != r.c.Spec.PartChunks {
+			parts = fmt.Sprintf(", in parts of %d chunks", n)
+		}
+		fmt.Fprintf(r.stderr, "%s is complete already%s\n", r.dir.Path(), parts)
 		return true, nil
 	case slices.Contains(r.paths, corpus.Stdin):
 		return false, fmt.Errorf("%s was complete but lacks %s, and standard input was read to compare it; remove _SUCCESS and run again", r.dir.Path(), missing[0])

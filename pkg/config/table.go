@@ -104,7 +104,7 @@ func jobKeys(c *Config) []Key {
 			name(&c.Spec.Cells, "text", "bits")},
 		{"compression", "", "zstd", specs, "codec of the Parquet files",
 			name(&c.Spec.Compression, "zstd", "snappy", "none")},
-		{"part-chunks", "", "64", specs, "chunks in one Parquet file",
+		{"part-chunks", "", "64", slices.Concat(specs, []string{"compact"}), "chunks in one Parquet file",
 			integer(&c.Spec.PartChunks, 1, 1024)},
 	}
 }
@@ -169,7 +169,7 @@ func reportKeys(c *Config) []Key {
 		{"strict", "", "false", run, "end with exit code 5 when a record was rejected",
 			boolean(&c.Strict)},
 
-		{"json", "", "false", slices.Concat([]string{"run", "check", "solve", "verify", "stats", "show", "bench", "submit", "doctor"}, jobVerbs()), "print the outcome as JSON",
+		{"json", "", "false", slices.Concat([]string{"run", "check", "solve", "verify", "stats", "show", "compact", "bench", "submit", "doctor"}, jobVerbs()), "print the outcome as JSON",
 			boolean(&c.JSON)},
 		{"csv", "", "false", []string{"stats", "bench"}, "print the outcome as a table in CSV",
 			boolean(&c.CSV)},

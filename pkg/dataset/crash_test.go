@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,6 +20,7 @@ import (
 const (
 	dieVariable    = "DATASET_TEST_DIE"    // at which step, counted from 0
 	outputVariable = "DATASET_TEST_OUTPUT" // where it makes the dataset until then
+	mergeVariable  = "DATASET_TEST_MERGE"  // set if it compacts a finished one instead
 )
 
 // TestDyingProcess is what TestDiesAnywhere runs as a process of its own. By
@@ -32,7 +34,7 @@ func TestDyingProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	continueDataset(t, output, func(step, file string) {
+	trap := func(step, file string) {
 		if last--; last < 0 {
 			fmt.Printf("dies: %s %s\n", step, file)
 			if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
@@ -40,7 +42,14 @@ func TestDyingProcess(t *testing.T) {
 			}
 			select {}
 		}
-	})
+	}
+	if os.Getenv(mergeVariable) == "" {
+		continueDataset(t, output, trap)
+		return
+	}
+	if err := dataset.CompactTrapped(filepath.Join(output, "job=demo"), 6, trap); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // continueDataset finishes what earlier processes have left of a dataset.
@@ -88,14 +97,10 @@ func TestDiesAnywhere(t *testing.T) {
 		output := t.TempDir()
 		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestDyingProcess$")
 		child.Env = append(os.Environ(), fmt.Sprintf("%s=%d", dieVariable, len(deaths)), outputVariable+"="+output)
-		out, err := child.CombinedOutput()
-		exit, _ := errors.AsType[*exec.ExitError](err)
-		switch {
-		case err == nil:
+		out, died := dies(t, child)
+		if !died {
 			wantSteps(t, deaths)
 			return // it had no step left to die at
-		case exit == nil || exit.ExitCode() != -1:
-			t.Fatalf("%v\n%s", err, out)
 		}
 		deaths = append(deaths, strings.TrimSpace(string(out)))
 		continueDataset(t, output, nil)
@@ -103,6 +108,17 @@ func TestDiesAnywhere(t *testing.T) {
 			t.Errorf("%s: the next process makes other files", out)
 		}
 	}
+}
+
+// dies runs a process that dies of its own signal, or ends well.
+func dies(t *testing.T, child *exec.Cmd) (out []byte, died bool) {
+	t.Helper()
+	out, err := child.CombinedOutput()
+	exit, _ := errors.AsType[*exec.ExitError](err)
+	if err != nil && (exit == nil || exit.ExitCode() != -1) {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return out, err != nil
 }
 
 // wantSteps: 3 results, 2 rejects, statistics, manifest and _SUCCESS, each in 5

@@ -20,3 +20,9 @@ func (e *Encoder) SpoilExtra(column string) {
 		}
 	}
 }
+
+// CompactTrapped is Compact with a trap.
+func CompactTrapped(path string, partChunks int, trap func(step, file string)) error {
+	_, _, err := compact(path, partChunks, trap)
+	return err
+}

@@ -31,7 +31,8 @@ type Footer struct {
 	Records       int64   `json:"records"`     // results and rejects together
 	Rows          int64   `json:"rows"`        // of this table
 	InputSHA256   string  `json:"input_sha256"`
-	Tally         []byte  `json:"tally"` // of the whole part, as package tally writes it; base64 in the file
+	Digests       []byte  `json:"digests"` // of the part's chunks, end to end; base64 in the file
+	Tally         []byte  `json:"tally"`   // of the whole part, as package tally writes it; base64 in the file
 	Spec          Options `json:"spec"`
 }
 
@@ -186,8 +187,8 @@ func (f Footer) check() error {
 	case f.FirstIndex < 0 || f.Records < 0 || f.Rows < 0 || f.Rows > f.Records || f.FirstIndex > maxIndex-f.Records:
 		return fmt.Errorf("%d rows of %d records from %d on", f.Rows, f.Records, f.FirstIndex)
 	}
-	if sum, err := hex.DecodeString(f.InputSHA256); err != nil || len(sum) != sha256.Size {
-		return fmt.Errorf("input_sha256 %q is no SHA-256", f.InputSHA256)
+	if len(f.Digests) != f.Chunks*sha256.Size || f.InputSHA256 != inputSum(f.Digests) {
+		return fmt.Errorf("input_sha256 %q is not that of the digests of %d chunks", f.InputSHA256, f.Chunks)
 	}
 	counts, err := tally.Parse(f.Tally)
 	if err != nil {
@@ -207,6 +208,12 @@ func (f Footer) check() error {
 		return fmt.Errorf("tally of %d rows, want %d", rows, f.Rows)
 	}
 	return nil
+}
+
+// inputSum returns the SHA-256 of a part's input: of the digests of its chunks.
+func inputSum(digests []byte) string {
+	sum := sha256.Sum256(digests)
+	return hex.EncodeToString(sum[:])
 }
 
 const maxIndex = 1 << 62 // of a record; sums of two indexes cannot overflow

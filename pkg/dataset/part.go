@@ -32,7 +32,6 @@ type Chunk struct {
 type Part struct {
 	dir     *Dir
 	footer  Footer // its counts grow with every chunk
-	input   hash.Hash
 	tally   tally.Tally
 	results *tableFile
 	rejects *tableFile // nil until there is a reject
@@ -43,9 +42,9 @@ func (d *Dir) NewPart(part int) (*Part, error) {
 	if part < 0 {
 		return nil, fmt.Errorf("part %d: want a number from 0 on", part)
 	}
-	p := &Part{dir: d, input: sha256.New(), footer: Footer{
+	p := &Part{dir: d, footer: Footer{
 		SchemaVersion: SchemaVersion, Job: d.job, Part: part,
-		FirstChunk: int64(part) * int64(d.spec.PartChunks), Spec: d.options,
+		FirstChunk: int64(part) * int64(d.spec.PartChunks), Digests: []byte{}, Spec: d.options,
 	}}
 	var err error
 	if p.results, err = d.create(tableResults, partName(part)); err != nil {
@@ -107,7 +106,7 @@ func (p *Part) add(c Chunk) error {
 		return errors.New("rejects that are not counted")
 	}
 	p.tally.Merge(c.Tally)
-	p.input.Write(c.Digest[:])
+	f.Digests = append(f.Digests, c.Digest[:]...)
 	f.Chunks++
 	f.Records += int64(c.Records)
 	return nil
@@ -128,7 +127,7 @@ func (p *Part) Commit() (Footer, error) {
 
 func (p *Part) commit() (Footer, error) {
 	p.footer.Tally = p.tally.Append(nil)
-	p.footer.InputSHA256 = hex.EncodeToString(p.input.Sum(nil))
+	p.footer.InputSHA256 = inputSum(p.footer.Digests)
 	for _, t := range []*tableFile{p.rejects, p.results} {
 		if t == nil {
 			continue
@@ -207,21 +206,27 @@ func (t *tableFile) copy(file []byte, rows int64) error {
 	if err != nil {
 		return err
 	}
-	groups := f.RowGroups()
-	if len(groups) != 1 || groups[0].NumRows() != rows {
-		return fmt.Errorf("%d rows in %d row groups, want %d rows in one", f.NumRows(), len(groups), rows)
+	if n := len(f.RowGroups()); n != 1 || f.NumRows() != rows {
+		return fmt.Errorf("%d rows in %d row groups, want %d rows in one", f.NumRows(), n, rows)
 	}
-	err = guard(func() error {
-		if err := t.checkCopyable(f); err != nil {
+	return t.append(f)
+}
+
+// append appends all row groups of a file verbatim.
+func (t *tableFile) append(f *parquet.File) error {
+	for i, group := range f.RowGroups() {
+		err := guard(func() error {
+			if err := t.checkCopyable(f, i); err != nil {
+				return err
+			}
+			_, err := t.writer.WriteRowGroup(group)
 			return err
+		})
+		if err != nil {
+			return fmt.Errorf("copy row group %d: %w", i, err)
 		}
-		_, err := t.writer.WriteRowGroup(groups[0])
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("copy row group: %w", err)
 	}
-	t.rows += rows
+	t.rows += f.NumRows()
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/flipmill/flipmill/pkg/tally"
@@ -17,10 +18,18 @@ import (
 // one step, so that readers see all of the one or all of the other. In between, a
 // process may die anywhere: the mark, written once the new dataset is finished,
 // has the checksum of its manifest, and so tells which of the two is in place.
+// Compact does the same; its mark also says which dataset it was made from, since
+// a retry may have replaced that meanwhile.
 
-func (d *Dir) retryDir() string    { return filepath.Join(d.tempDir(), d.job+".retry") }
-func (d *Dir) replacedDir() string { return filepath.Join(d.tempDir(), d.job+".replaced") }
-func (d *Dir) markPath() string    { return filepath.Join(d.retryDir(), "finished") }
+// What is made beside a dataset.
+const (
+	besideRetry   = "retry"
+	besideCompact = "compact"
+)
+
+func (d *Dir) besideDir(kind string) string   { return filepath.Join(d.tempDir(), d.job+"."+kind) }
+func (d *Dir) replacedDir(kind string) string { return d.besideDir(kind) + ".replaced" }
+func (d *Dir) markPath(kind string) string    { return filepath.Join(d.besideDir(kind), "finished") }
 
 // Steps of Replace at which a process may die.
 const (
@@ -41,10 +50,10 @@ func (d *Dir) Retry() (*Dir, error) {
 }
 
 func (d *Dir) retry() (*Dir, error) {
-	if err := d.settle(); err != nil {
+	if err := d.settle(besideRetry); err != nil {
 		return nil, err
 	}
-	again, err := Open(d.retryDir(), d.job, d.spec)
+	again, err := Open(d.besideDir(besideRetry), d.job, d.spec)
 	if err != nil {
 		return nil, err
 	}
@@ -105,9 +114,9 @@ func (m *Manifest) Retryable() (records int64) {
 
 // Retrying returns what Retry has begun, nil if that is nothing.
 func (d *Dir) Retrying() (*Dir, error) {
-	err := d.settle()
+	err := d.settle(besideRetry)
 	if err == nil {
-		_, err = os.Stat(d.retryDir())
+		_, err = os.Stat(d.besideDir(besideRetry))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -115,12 +124,12 @@ func (d *Dir) Retrying() (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("retry job %s: %w", d.job, err)
 	}
-	return Open(d.retryDir(), d.job, d.spec)
+	return Open(d.besideDir(besideRetry), d.job, d.spec)
 }
 
 // Abandon removes what Retry has begun.
 func (d *Dir) Abandon() error {
-	if err := errors.Join(d.settle(), os.RemoveAll(d.retryDir())); err != nil {
+	if err := errors.Join(d.settle(besideRetry), os.RemoveAll(d.besideDir(besideRetry))); err != nil {
 		return fmt.Errorf("abandon the retry of job %s: %w", d.job, err)
 	}
 	return nil
@@ -131,10 +140,10 @@ func (d *Dir) Abandon() error {
 func (d *Dir) Replace(again *Dir) error {
 	sum, _, err := sumFile(again.path(manifestName))
 	if err == nil {
-		err = d.mark(sum)
+		err = d.mark(besideRetry, anyDataset, sum)
 	}
 	if err == nil {
-		err = d.settle()
+		err = d.settle(besideRetry)
 	}
 	if err != nil {
 		return fmt.Errorf("replace the dataset of job %s: %w", d.job, err)
@@ -142,71 +151,82 @@ func (d *Dir) Replace(again *Dir) error {
 	return nil
 }
 
-// mark notes that the dataset beside d is finished. Half a mark is one too: before
-// it is whole, no folder changes its place.
-func (d *Dir) mark(sum string) error {
-	f, err := os.Create(d.markPath())
+// anyDataset stands in a mark for whatever is in place.
+const anyDataset = "any"
+
+// mark notes that the dataset beside d is finished: to is the checksum of its
+// manifest, from that of the one that it is to replace. Half a mark is one too:
+// before it is whole, no folder changes its place.
+func (d *Dir) mark(kind, from, to string) error {
+	f, err := os.Create(d.markPath(kind))
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(sum)
-	if err := errors.Join(err, f.Sync(), f.Close(), syncDir(d.retryDir())); err != nil {
+	_, err = f.WriteString(from + " " + to)
+	if err := errors.Join(err, f.Sync(), f.Close(), syncDir(d.besideDir(kind))); err != nil {
 		return err
 	}
 	d.reach(stepMarked, manifestName)
 	return nil
 }
 
-// settle does the rest of a Replace, whoever began it. Several processes may try.
-func (d *Dir) settle() error {
-	if err := os.RemoveAll(d.replacedDir()); err != nil {
+// settle does the rest of a replacement, whoever began it. Several processes may
+// try.
+func (d *Dir) settle(kind string) error {
+	if err := os.RemoveAll(d.replacedDir(kind)); err != nil {
 		return err
 	}
-	f, err := os.Open(d.markPath())
+	lock, err := os.Open(d.tempDir()) // of all replacements below it, so that one sees what another has done
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	defer f.Close() // and with it the lock
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+	defer lock.Close() // and with it the lock
+	if _, err := os.Stat(d.markPath(kind)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return err
 	}
-	mark, err := os.ReadFile(d.markPath())
+	mark, err := os.ReadFile(d.markPath(kind))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // another process was quicker
 	}
 	if err != nil {
 		return err
 	}
-	if sum, _, err := sumFile(d.path(manifestName)); err != nil || sum != string(mark) {
-		if err := d.exchange(filepath.Join(d.retryDir(), filepath.Base(d.Path()))); err != nil {
+	from, to, _ := strings.Cut(string(mark), " ")
+	sum, _, err := sumFile(d.path(manifestName))
+	if err != nil || sum != to && (sum == from || from == anyDataset) {
+		if err := d.exchange(kind); err != nil {
 			return err
 		}
 	}
 	d.reach(stepReplaced, manifestName)
-	if err := os.Rename(d.retryDir(), d.replacedDir()); err != nil {
+	if err := os.Rename(d.besideDir(kind), d.replacedDir(kind)); err != nil {
 		return err
 	}
 	if err := syncDir(d.tempDir()); err != nil {
 		return err
 	}
 	d.reach(stepPutAway, manifestName)
-	return os.RemoveAll(d.replacedDir())
+	return os.RemoveAll(d.replacedDir(kind))
 }
 
-// exchange lets another folder and d change places, for good.
-func (d *Dir) exchange(other string) error {
+// exchange lets d and the dataset beside it change places, for good.
+func (d *Dir) exchange(kind string) error {
+	other := filepath.Join(d.besideDir(kind), filepath.Base(d.Path()))
 	err := exchange(other, d.Path())
 	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) || errors.Is(err, fs.ErrNotExist) {
 		// A file system, or a system, that cannot do it in one step. Readers miss the
 		// dataset for a moment; who died in it has left it here.
-		old := filepath.Join(d.retryDir(), "old")
+		old := filepath.Join(d.besideDir(kind), "old")
 		if err := os.Rename(d.Path(), old); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		err = os.Rename(other, d.Path())
 	}
-	return errors.Join(err, syncDir(d.output), syncDir(d.retryDir()))
+	return errors.Join(err, syncDir(d.output), syncDir(d.besideDir(kind)))
 }

@@ -412,7 +412,7 @@ func (v *verifier) checkFooter(f *parquet.File, p *Files, file File, table strin
 	want := Footer{
 		SchemaVersion: v.manifest.SchemaVersion, Job: v.manifest.Job, Table: table, Part: p.Part,
 		FirstChunk: p.FirstChunk, Chunks: p.Chunks, FirstIndex: p.FirstIndex, Records: p.Records, Rows: file.Rows,
-		InputSHA256: p.InputSHA256, Tally: footer.Tally, Spec: footer.Spec,
+		InputSHA256: p.InputSHA256, Digests: footer.Digests, Tally: footer.Tally, Spec: footer.Spec,
 	}
 	got, _ := json.Marshal(footer)
 	wanted, _ := json.Marshal(want)

@@ -1,0 +1,206 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/flipmill/flipmill/pkg/tally"
+)
+
+// Compact puts the dataset that its job leaves with larger parts, of at most so
+// many chunks, into the place of the finished one at path. Every part becomes one
+// of several whole ones, whose row groups are copied as they are. What it replaces
+// is returned too; it is the same manifest where there is nothing to do.
+//
+// A process that dies in it leaves the old dataset or the new one, and the next
+// Compact removes what else it left.
+func Compact(path string, partChunks int) (was, is *Manifest, err error) {
+	return compact(path, partChunks, nil)
+}
+
+func compact(path string, partChunks int, trap func(step, file string)) (was, is *Manifest, err error) {
+	was, is, err = (&compaction{partChunks: partChunks, trap: trap}).run(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("compact %s: %w", path, err)
+	}
+	return was, is, nil
+}
+
+// compaction is one call of Compact.
+type compaction struct {
+	partChunks int
+	trap       func(step, file string)
+
+	old *Dir
+	was *Manifest
+}
+
+func (c *compaction) run(path string) (was, is *Manifest, err error) {
+	done, err := c.begin(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer done()
+	size := c.was.Spec.PartChunks
+	many := c.partChunks / size // parts that become one
+	if many < 2 || len(c.was.Parts) < 2 {
+		return c.was, c.was, nil
+	}
+	from, _, err := sumFile(c.old.path(manifestName))
+	if err != nil {
+		return nil, nil, err
+	}
+	spec := c.old.spec
+	spec.PartChunks = many * size
+	beside, err := Open(c.old.besideDir(besideCompact), c.old.job, spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	beside.trap = c.trap
+	for first := 0; first < len(c.was.Parts); first += many {
+		if err := c.merge(beside, c.was.Parts[first:min(first+many, len(c.was.Parts))]); err != nil {
+			return nil, nil, err
+		}
+	}
+	if is, err = beside.Finish(c.was.Input); err != nil {
+		return nil, nil, err
+	}
+	to, _, err := sumFile(beside.path(manifestName))
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := errors.Join(c.old.mark(besideCompact, from, to), c.old.settle(besideCompact)); err != nil {
+		return nil, nil, err
+	}
+	if now, _, err := sumFile(c.old.path(manifestName)); err != nil || now != to {
+		return nil, nil, errors.Join(errors.New("another dataset has taken its place meanwhile"), err)
+	}
+	return c.was, is, nil
+}
+
+// begin opens the dataset and removes what one who died has left. No other process
+// can begin until done.
+func (c *compaction) begin(path string) (done func(), err error) {
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	job, ok := strings.CutPrefix(filepath.Base(path), "job=")
+	if !ok {
+		return nil, noDataset(path, fs.ErrNotExist)
+	}
+	c.old = &Dir{output: filepath.Dir(path), job: job}
+	if err := c.old.settle(besideCompact); err != nil { // where it ends between two renames, there is no dataset
+		return nil, err
+	}
+	if c.was, err = ReadManifest(path); errors.Is(err, fs.ErrNotExist) {
+		err = noDataset(path, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	spec, err := c.was.Spec.ParseSpec()
+	if err != nil {
+		return nil, err
+	}
+	if c.old, err = Open(c.old.output, job, spec); err != nil {
+		return nil, err
+	}
+	c.old.trap = c.trap
+	lock, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	done = func() { lock.Close() }
+	if errors.Is(flock(lock), syscall.EWOULDBLOCK) {
+		done()
+		return nil, errors.New("another process is at it")
+	}
+	if err := os.RemoveAll(c.old.besideDir(besideCompact)); err != nil {
+		done()
+		return nil, err
+	}
+	return done, nil
+}
+
+// merge makes one part of several, which follow each other.
+func (c *compaction) merge(beside *Dir, parts []Files) error {
+	p, err := beside.NewPart(int(parts[0].FirstChunk / int64(beside.spec.PartChunks)))
+	if err != nil {
+		return err
+	}
+	defer p.Abort()
+	for _, old := range parts {
+		if err := c.take(p, old); err != nil {
+			return fmt.Errorf("part %d: %w", old.Part, err)
+		}
+	}
+	_, err = p.Commit()
+	return err
+}
+
+// take adds a part of the old dataset to a new one. Its files must be what the
+// manifest says, so that nothing that is damaged gets a sound checksum.
+func (c *compaction) take(p *Part, old Files) error {
+	footer, err := c.copy(p.results, old.Results)
+	if err != nil {
+		return err
+	}
+	if old.Rejects != nil {
+		if p.rejects == nil {
+			if p.rejects, err = p.dir.create(tableRejects, partName(p.footer.Part)); err != nil {
+				return err
+			}
+		}
+		if _, err := c.copy(p.rejects, *old.Rejects); err != nil {
+			return err
+		}
+	}
+	counts, err := tally.Parse(footer.Tally)
+	if err != nil {
+		return err
+	}
+	p.tally.Merge(counts)
+	f := &p.footer
+	if f.Chunks == 0 {
+		f.FirstIndex = footer.FirstIndex
+	}
+	f.Digests = append(f.Digests, footer.Digests...)
+	f.Chunks += footer.Chunks
+	f.Records += footer.Records
+	return nil
+}
+
+// copy appends the row groups of an old file.
+func (c *compaction) copy(to *tableFile, file File) (Footer, error) {
+	path := c.old.path(file.Name)
+	sum, size, err := sumFile(path)
+	if err != nil {
+		return Footer{}, err
+	}
+	if sum != file.SHA256 || size != file.Bytes {
+		return Footer{}, fmt.Errorf("%s is not the file that the manifest lists; flipmill verify says what is wrong", file.Name)
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return Footer{}, err
+	}
+	defer in.Close()
+	f, err := to.open(in, size)
+	if err != nil {
+		return Footer{}, fmt.Errorf("%s: %w", file.Name, err)
+	}
+	footer, err := footerOf(f)
+	if err == nil {
+		err = to.append(f)
+	}
+	if err != nil {
+		return Footer{}, fmt.Errorf("%s: %w", file.Name, err)
+	}
+	return footer, nil
+}

@@ -1,0 +1,168 @@
+package dataset_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/flipmill/flipmill/pkg/dataset"
+	"github.com/flipmill/flipmill/pkg/puzzle"
+)
+
+// TestCompact: a dataset with larger parts is, byte for byte, the one that its job
+// leaves with --part-chunks of that number; once more changes nothing.
+func TestCompact(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		from, to, want int
+		change         func(s *puzzle.Spec)
+	}{
+		{1, 1, 1, func(*puzzle.Spec) {}},
+		{1, 2, 2, func(*puzzle.Spec) {}},
+		{1, 64, 64, func(*puzzle.Spec) {}},
+		{2, 5, 4, func(*puzzle.Spec) {}}, // parts stay whole
+		{3, 5, 3, func(*puzzle.Spec) {}},
+		{5, 64, 5, func(*puzzle.Spec) {}}, // there is one part
+		{2, 6, 6, func(s *puzzle.Spec) { s.Cells, s.Compression = dataset.CellsBits, dataset.CompressionSnappy }},
+		{1, 3, 3, func(s *puzzle.Spec) { s.Columns = nil }},
+		{2, 4, 4, func(s *puzzle.Spec) { s.Keep = []string{"level", "author"} }},
+	} {
+		spec := testSpec(t, "plus", puzzle.Either)
+		test.change(&spec)
+		spec.PartChunks = test.from
+		output, want := t.TempDir(), t.TempDir()
+		path := smallCorpus(t, spec).write(t, output)
+		spec.PartChunks = test.want
+		smallCorpus(t, spec).write(t, want)
+		for range 2 {
+			_, is, err := dataset.Compact(path, test.to)
+			if err != nil {
+				t.Fatalf("%d to %d: %v", test.from, test.to, err)
+			}
+			if is.Spec.PartChunks != test.want || len(is.Parts) != (5+test.want-1)/test.want {
+				t.Errorf("%d to %d: %d parts of %d", test.from, test.to, len(is.Parts), is.Spec.PartChunks)
+			}
+			if !maps.Equal(tree(t, output), tree(t, want)) {
+				t.Errorf("%d to %d: other files than of parts of %d", test.from, test.to, test.want)
+			}
+		}
+		spec.PartChunks = test.from
+		if _, err := dataset.Open(output, "demo", spec); (err == nil) != (test.from == test.want) || err != nil && !strings.Contains(err.Error(), "part-chunks is") {
+			t.Errorf("%d to %d: opened with the old number: %v", test.from, test.to, err)
+		}
+		if report, err := dataset.Verify(path, nil); err != nil || !report.OK() {
+			t.Errorf("%d to %d: %v, %v", test.from, test.to, report.Problems, err)
+		}
+	}
+}
+
+// TestCompactDies kills a process at each step of a compaction: there is the old
+// dataset, or the new one, and the next compaction leaves the new one and nothing
+// besides.
+func TestCompactDies(t *testing.T) {
+	t.Parallel()
+	spec := testSpec(t, "plus", puzzle.Either)
+	old, want := t.TempDir(), t.TempDir()
+	smallCorpus(t, spec).write(t, old)
+	before := tree(t, old)
+	larger := spec
+	larger.PartChunks = 6
+	smallCorpus(t, larger).write(t, want)
+	after := tree(t, want)
+	seen := map[string]int{}
+	for steps := 0; ; steps++ {
+		output := t.TempDir()
+		path := smallCorpus(t, spec).write(t, output)
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestDyingProcess$")
+		child.Env = append(os.Environ(), fmt.Sprintf("%s=%d", dieVariable, steps), outputVariable+"="+output, mergeVariable+"=1")
+		out, died := dies(t, child)
+		left := tree(t, output)
+		maps.DeleteFunc(left, func(name, _ string) bool { return !strings.HasPrefix(name, "job=demo/") })
+		switch {
+		case maps.Equal(left, before):
+			seen["old"]++
+		case maps.Equal(left, after):
+			seen["new"]++
+		default:
+			t.Errorf("%s: neither the old dataset nor the new one", out)
+		}
+		if _, _, err := dataset.Compact(path, 6); err != nil {
+			t.Errorf("%s: %v", out, err)
+		}
+		if !maps.Equal(tree(t, output), after) {
+			t.Errorf("%s: the next compaction leaves other files", out)
+		}
+		if !died {
+			// Results, rejects, statistics, manifest and _SUCCESS in 5 steps each, and
+			// the mark; then replaced, put away, and the end.
+			if seen["old"] != 26 || seen["new"] != 3 {
+				t.Errorf("found after a death: %v", seen)
+			}
+			return
+		}
+	}
+}
+
+// TestCompactDamaged: what is not as the manifest says is not given a new checksum.
+func TestCompactDamaged(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"results/part-00001.parquet", "rejects/part-00001.parquet"} {
+		output := t.TempDir()
+		path := smallCorpus(t, testSpec(t, "plus", puzzle.Either)).write(t, output)
+		data, err := os.ReadFile(filepath.Join(path, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		data[100] ^= 1
+		if err := os.WriteFile(filepath.Join(path, name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		before := tree(t, path)
+		if _, _, err := dataset.Compact(path, 64); err == nil || !strings.Contains(err.Error(), name+" is not the file that the manifest lists") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !maps.Equal(tree(t, path), before) {
+			t.Errorf("%s: the dataset is another", name)
+		}
+	}
+}
+
+// TestCompactOvertaken: a retry that replaces the dataset meanwhile wins.
+func TestCompactOvertaken(t *testing.T) {
+	t.Parallel()
+	c, output, want := smallCorpus(t, testSpec(t, "plus", puzzle.Either)), t.TempDir(), t.TempDir()
+	d := c.spoilt(t, output)
+	c.write(t, want)
+	err := dataset.CompactTrapped(d.Path(), 64, func(step, _ string) {
+		if step == "marked" {
+			c.retryAll(t, output, true, nil)
+		}
+	})
+	if err == nil || !strings.Contains(err.Error(), "another dataset has taken its place meanwhile") {
+		t.Errorf("%v", err)
+	}
+	if !maps.Equal(tree(t, output), tree(t, want)) {
+		t.Error("it is not the dataset of the retry")
+	}
+}
+
+// TestCompactErrors: what is no finished dataset is said to be none.
+func TestCompactErrors(t *testing.T) {
+	t.Parallel()
+	output := t.TempDir()
+	c := smallCorpus(t, testSpec(t, "plus", puzzle.Either))
+	d, err := dataset.Open(output, "demo", c.spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.commit(t, d, 0)
+	for path, want := range map[string]string{output: "datasets are the folders in", d.Path(): "it is not finished", filepath.Join(output, "job=none"): "no such file"} {
+		if _, _, err := dataset.Compact(path, 64); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
