@@ -10,6 +10,7 @@ import (
 
 	"github.com/flipmill/flipmill/pkg/dataset"
 	"github.com/flipmill/flipmill/pkg/puzzle"
+	"github.com/flipmill/flipmill/pkg/solver"
 )
 
 const chunkEstimate = 640 << 10 // bytes of estimated result at which a chunk closes
@@ -177,6 +178,44 @@ func BenchmarkVerify(b *testing.B) {
 				}
 			}
 			b.ReportMetric(float64(c.chunks[0].chunk.Boards())*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+		})
+	}
+}
+
+// BenchmarkExtras is of the usual columns, and of these with one extra column each.
+func BenchmarkExtras(b *testing.B) {
+	for _, column := range append([]string{"none"}, dataset.Extras()...) {
+		b.Run(column, func(b *testing.B) {
+			spec := testSpec(b, "plus", puzzle.Zero)
+			if column != "none" {
+				spec.Columns = append(spec.Columns, column)
+			}
+			size := puzzle.Size{Rows: 5, Cols: 5}
+			run := puzzle.NewRun(size, 1<<14)
+			fill(random(1), run)
+			set := solver.NewSet(spec.Rule, solver.Options{})
+			s, err := set.For(size)
+			if err != nil {
+				b.Fatal(err)
+			}
+			var answers puzzle.Answers
+			s.Solve(&answers, run, spec.Target)
+			chunk := puzzle.Chunk{Runs: []puzzle.Run{run}, Spans: []puzzle.Span{{Records: run.Count}}}
+			e, err := dataset.NewEncoder(spec, set)
+			if err != nil {
+				b.Fatal(err)
+			}
+			bytes := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				results, _, err := e.Encode(&chunk, []puzzle.Answers{answers})
+				if err != nil {
+					b.Fatal(err)
+				}
+				bytes = len(results)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*run.Count), "ns/row")
+			b.ReportMetric(float64(bytes)/float64(run.Count), "bytes/row")
 		})
 	}
 }
