@@ -31,7 +31,7 @@ interrupted.`,
 		switch {
 		case err != nil:
 			return err
-		case s.State() == wire.Cancelled.String():
+		case s.State() == wire.Cancelled.String(), s.Order == wire.Cancel: // which came too late, and is final all the same
 			return fmt.Errorf("%w: it is cancelled", queue.ErrEnded)
 		case s.State() != wire.Done.String():
 			return fmt.Errorf("job %s is %s: only one that is done can be retried; flipmill resume drives it to its end", v.id, s.State())

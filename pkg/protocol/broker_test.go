@@ -60,6 +60,7 @@ type record struct {
 	version          int // of the corpus that sealed it
 	jobRev, orderRev uint64
 	ledgerRev        uint64
+	ledgerAt         int // the time when the ledger was written
 }
 
 func newBroker(room int) *broker {
@@ -123,6 +124,13 @@ func (b *broker) purge(job string, part int64) {
 	b.moved = b.moved || len(b.log) < before
 }
 
+// sweep removes results of a job up to a place in the log.
+func (b *broker) sweep(job string, last uint64) {
+	before := len(b.log)
+	b.log = slices.DeleteFunc(b.log, func(e *entry) bool { return e.result.ID.Job == job && e.seq <= last })
+	b.moved = b.moved || len(b.log) < before
+}
+
 func (b *broker) purgeTasks(job string) {
 	b.tasks = slices.DeleteFunc(b.tasks, func(t *task) bool { return t.id.Job == job && t.until < forever })
 }
@@ -137,10 +145,11 @@ func (b *broker) at(seq uint64) *entry {
 	return nil
 }
 
-// after returns the first result beyond a place in the log, nil if there is none.
-func (b *broker) after(seq uint64) *entry {
+// after returns the first result of a job beyond a place in the log, nil if there is
+// none.
+func (b *broker) after(job string, seq uint64) *entry {
 	for _, e := range b.log {
-		if e.seq > seq {
+		if e.seq > seq && e.result.ID.Job == job {
 			return e
 		}
 	}

@@ -72,9 +72,6 @@ func count(chunks []*wire.Result) (c wire.Count) {
 
 // finish writes statistics and manifest, from the parts.
 func (f *folder) finish(totals *wire.Totals, version int) error {
-	if totals.Chunks == 0 {
-		f.parts[0] = nil
-	}
 	var all wire.Count
 	f.boards, f.rejected = 0, 0
 	for _, chunks := range f.parts {
@@ -89,4 +86,35 @@ func (f *folder) finish(totals *wire.Totals, version int) error {
 	}
 	f.manifest, f.version = totals, version
 	return nil
+}
+
+// folder returns the dataset that is being made of a job: its own or, where parts of a
+// finished one are made again, which begins that, the one beside it.
+func (j *job) folder(retry bool) *folder {
+	j.settle()
+	if retry && j.again == nil {
+		j.again = newFolder()
+		for part, rows := range j.disk.parts {
+			if !slices.ContainsFunc(rows, func(r *wire.Result) bool { return r.Rejected > 0 }) {
+				j.again.parts[part] = rows
+			}
+		}
+	}
+	if j.again != nil {
+		return j.again
+	}
+	return j.disk
+}
+
+// settle puts a dataset that was made again, and is finished, into its place.
+func (j *job) settle() {
+	if j.again != nil && j.again.manifest != nil {
+		j.disk, j.again = j.again, nil
+	}
+}
+
+// keep keeps the record of a job in the output.
+func (j *job) keep(rec *record) {
+	copied := *rec
+	j.kept = &copied
 }

@@ -8,8 +8,9 @@ import (
 
 // turn lets one of those who can do something do it.
 func (w *world) turn() {
-	const others = 2 // the network and misfortune
-	n := w.rng.IntN(len(w.producers) + len(w.workers) + 2 + others)
+	const others = 2                 // the network and misfortune
+	served := 2 * len(w.aggregators) // they have much to do
+	n := w.rng.IntN(len(w.producers) + len(w.workers) + served + others)
 	switch {
 	case n < len(w.producers):
 		if p := w.producers[n]; p.turn() || w.happens(crash) {
@@ -20,8 +21,11 @@ func (w *world) turn() {
 		}
 	case n < len(w.producers)+len(w.workers):
 		w.workers[n-len(w.producers)].turn()
-	case n < len(w.producers)+len(w.workers)+2: // it has much to do
-		w.aggregator.turn()
+	case n < len(w.producers)+len(w.workers)+served:
+		k := (n - len(w.producers) - len(w.workers)) / 2
+		if w.aggregators[k].turn() {
+			w.aggregators[k] = newAggregator(w)
+		}
 	case n%2 == 0 && len(w.late) > 0:
 		k := w.rng.IntN(len(w.late))
 		arrive := w.late[k]
@@ -64,6 +68,8 @@ func (w *world) misfortune() {
 		w.fullUntil = w.now + w.rng.IntN(200)
 	case w.happens(ordered):
 		w.order(j, []wire.Order{wire.Pause, wire.Proceed, wire.Pause, wire.Proceed, wire.Cancel}[w.rng.IntN(5)])
+	case w.retryable(j) && w.happens(retried):
+		w.retry(j)
 	case len(w.producers) < 4 && w.happens(submitted):
 		w.submit(j, 0)
 	case len(w.producers) < 4 && w.happens(changed):
@@ -77,6 +83,42 @@ func (w *world) lose(store *broker) {
 		j.lost = true
 	}
 	w.broker.restore(store, w.now)
+}
+
+// retryable reports whether people may retry a job: it is done, with rejects.
+func (w *world) retryable(j *job) bool {
+	rec := w.broker.records[j.id]
+	if rec == nil || !rec.ended() || rec.ledger.State != wire.Done || rec.order == wire.Cancel {
+		return false
+	}
+	for _, rows := range j.disk.parts {
+		if slices.ContainsFunc(rows, func(r *wire.Result) bool { return r.Rejected > 0 }) {
+			return true
+		}
+	}
+	return false
+}
+
+// retryOnce begins a retry of a job for which there was none, if there is any.
+func (w *world) retryOnce() bool {
+	for _, j := range w.jobs {
+		if w.plan.kinds[retried] && w.problem == nil && !j.retried && w.retryable(j) {
+			w.retry(j)
+			w.moved = w.now
+			return true
+		}
+	}
+	return false
+}
+
+// retry opens a job again that is done, and drives it.
+func (w *world) retry(j *job) {
+	rec := w.broker.records[j.id]
+	w.say("retry %s", j.id)
+	rec.job.Epoch++
+	rec.job.Retry, rec.jobRev = rec.job.Epoch, w.broker.revision()
+	j.retried, j.broken = true, true // until somebody drives it to its end
+	w.submit(j, j.disk.version)
 }
 
 // order is what the control verbs do.
@@ -96,7 +138,7 @@ func (w *world) order(j *job, o wire.Order) {
 // run takes turns until all jobs have ended.
 func (w *world) run() error {
 	const (
-		patience = 600 // turns without anything coming forward, until people look after a job
+		patience = 1500 // turns without anything coming forward, until people look after a job
 		most     = 60_000
 	)
 	for ; w.problem == nil; w.now++ {
@@ -107,7 +149,15 @@ func (w *world) run() error {
 			w.violated("nothing comes to an end: %d submits, %d late messages, %d tasks, %d results", len(w.producers), len(w.late), len(w.broker.tasks), len(w.broker.log))
 		case w.calm && w.now%16 == 0 && w.settled():
 			w.verify()
-			return w.problem
+			if !w.retryOnce() {
+				return w.problem
+			}
+		case w.calm && w.now%16 == 1:
+			for _, a := range w.aggregators {
+				if a.idle() {
+					a.litter()
+				}
+			}
 		case w.calm && w.now-w.moved > patience:
 			w.lookAfter()
 			w.moved = w.now
@@ -140,6 +190,9 @@ func (w *world) lookAfter() {
 		if rec != nil && rec.ended() {
 			continue
 		}
+		if j.kept != nil && (rec == nil || rec.jobRev == 0) {
+			w.violated("%s is lost with the store, though its record is kept", j.id)
+		}
 		if rec != nil && rec.order == wire.Pause { // it could not be resumed while it had failed
 			w.order(j, wire.Proceed)
 			continue
@@ -168,13 +221,21 @@ func (r *record) ended() bool { return r.jobRev > 0 && r.ledger != nil && r.ledg
 
 // settled reports whether all jobs have ended and nothing is left of them.
 func (w *world) settled() bool {
-	if len(w.producers)+len(w.late)+len(w.broker.tasks) > 0 || w.aggregator.store != w.broker.store || !w.aggregator.idle() {
+	if len(w.producers)+len(w.late)+len(w.broker.tasks) > 0 {
 		return false
+	}
+	for _, a := range w.aggregators {
+		if a.store != w.broker.store || !a.idle() {
+			return false
+		}
 	}
 	for _, j := range w.jobs {
 		rec := w.broker.records[j.id]
 		if rec == nil || !rec.ended() {
 			return j.otherwise && j.drives > 3 // two corpora, and people insist
+		}
+		if w.broker.after(j.id, 0) != nil {
+			return false // what is left is swept
 		}
 	}
 	for _, x := range w.workers {
@@ -196,7 +257,7 @@ func (w *world) verify() {
 		case wire.Done:
 			w.verifyDone(j, rec)
 		case wire.Cancelled:
-			if !j.cancelled || !j.disk.cancelled {
+			if !j.cancelled || !j.disk.cancelled && (!j.retried || j.disk.manifest == nil) {
 				w.violated("%s is cancelled, which nobody wanted, or its dataset is not", j.id)
 			}
 		case wire.Failed:
@@ -249,6 +310,8 @@ func (w *world) verifyDone(j *job, rec *record) {
 				w.violated("%s: chunk %d has other records than the corpus", j.id, chunk)
 			case j.kinds[chunk] == sound && r.Rejected > 0 && !w.tired():
 				w.violated("%s: %d records of the sound chunk %d are rejected", j.id, r.Rejected, chunk)
+			case j.kinds[chunk] == kills && r.Rejected != 1 && !w.tired():
+				w.violated("%s: %d records of chunk %d are rejected, one of them kills workers", j.id, r.Rejected, chunk)
 			}
 			chunk++
 			all.Records += r.Records()

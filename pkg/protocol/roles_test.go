@@ -18,12 +18,15 @@ type producer struct {
 	epoch  uint32
 	store  int // which store it has heard of
 	stored map[int64]bool
-	heard  uint64 // revision of the ledger or order that it has heard of
-	hears  bool   // of an aggregator
+	heard  uint64     // revision of the ledger or order that it has heard of
+	order  wire.Order // as it was heard last
+	hears  bool       // of an aggregator
 	window *protocol.Window
 	sealed bool
-	again  bool      // the job had failed
-	sent   []wire.ID // and not known to be stored
+	again  bool           // the job had failed
+	missed bool           // the tasks have been looked at
+	there  map[int64]bool // chunks that the broker has, while it looks for what is lost
+	sent   []wire.ID      // and not known to be stored
 }
 
 // underWay is how many tasks are sent and not known to be stored.
@@ -124,14 +127,10 @@ func (p *producer) look() bool {
 	}
 	if p.stored == nil {
 		p.stored = map[int64]bool{}
-		for _, t := range p.w.broker.tasks {
-			p.stored[t.id.Chunk] = p.stored[t.id.Chunk] || t.id.Job == p.job.id
-		}
+		p.addTasks(p.stored)
 		return false
 	}
-	for _, e := range p.w.broker.log {
-		p.stored[e.result.ID.Chunk] = p.stored[e.result.ID.Chunk] || e.result.ID.Job == p.job.id
-	}
+	p.addResults(p.stored)
 	p.window.Stored(p.stored)
 	p.stage = (*producer).drive
 	return false
@@ -143,7 +142,7 @@ func (p *producer) listen() (ends bool) {
 	if rec == nil || max(rec.ledgerRev, rec.orderRev) <= p.heard {
 		return false
 	}
-	p.heard = max(rec.ledgerRev, rec.orderRev)
+	p.heard, p.order = max(rec.ledgerRev, rec.orderRev), rec.order
 	ledger := rec.ledger
 	if !p.hears && ledger != nil && ledger.State.Ended() && !ledger.Ended(&rec.job) {
 		ledger, p.again = nil, true // it ended before this drive
@@ -178,10 +177,17 @@ func (p *producer) drive() bool {
 	}
 	switch step {
 	case protocol.Rest:
+		if len(p.sent) == 0 && p.w.rng.IntN(8) == 0 {
+			p.stage = (*producer).miss
+		}
 		return false
 	case protocol.Publish:
 		if len(p.sent) == underWay {
 			return false
+		}
+		unwanted := p.order == wire.Pause || p.order == wire.Cancel || p.stored[chunk]
+		if unwanted && p.store == p.w.broker.store {
+			p.w.violated("chunk %d of %s is published, which nobody wants", chunk, p.job.id)
 		}
 		if oldest := p.job.oldest(); part >= oldest+int64(p.job.window) {
 			p.w.violated("chunk %d of part %d of %s is published, the oldest part is %d", chunk, part, p.job.id, oldest)
@@ -194,6 +200,48 @@ func (p *producer) drive() bool {
 		p.w.violated("%s: %v", p.job.id, err)
 	}
 	return err != nil
+}
+
+// miss looks, in three turns, whether what it waits for is still there: the tasks, the
+// results, and then the ledger. If not, another drive begins.
+func (p *producer) miss() bool {
+	switch {
+	case p.there == nil:
+		p.there = map[int64]bool{}
+		p.addTasks(p.there)
+		return false
+	case !p.missed:
+		p.addResults(p.there)
+		p.missed = true
+		return false
+	}
+	there := p.there
+	p.there, p.missed, p.stage = nil, false, (*producer).drive
+	if p.listen() {
+		return true
+	}
+	chunk, lost := p.window.Lost(there)
+	if !lost {
+		return false
+	}
+	p.w.say("%s: chunk %d is lost", p.job.id, chunk)
+	if !p.job.lost && !p.job.otherwise && !p.job.retried && !p.job.mayFail() {
+		p.w.violated("chunk %d of %s is taken for lost", chunk, p.job.id)
+	}
+	p.w.submit(p.job, p.version)
+	return true
+}
+
+func (p *producer) addTasks(to map[int64]bool) {
+	for _, t := range p.w.broker.tasks {
+		to[t.id.Chunk] = to[t.id.Chunk] || t.id.Job == p.job.id
+	}
+}
+
+func (p *producer) addResults(to map[int64]bool) {
+	for _, e := range p.w.broker.log {
+		to[e.result.ID.Chunk] = to[e.result.ID.Chunk] || e.result.ID.Job == p.job.id
+	}
 }
 
 func (p *producer) flush() bool {

@@ -21,6 +21,7 @@ const (
 	noWindow            // chunks are published whatever is committed
 	sealFirst           // a job is sealed before all tasks are stored
 	offset              // an aggregator begins where the log ends
+	noLease             // an aggregator writes whatever others have written
 )
 
 // everything is no limit of the faults in a schedule.
@@ -62,13 +63,14 @@ func explain(t *testing.T, seed uint64) {
 // TestSimulationFinds shows that the simulation has teeth: it finds each of these
 // faults in a role within a few schedules.
 func TestSimulationFinds(t *testing.T) {
-	const enough = 200
+	const enough = 400
 	for name, wrong := range map[string]mutation{
 		"purge before durable":       purgeFirst,
 		"acknowledge before stored":  ackFirst,
 		"publish beyond the window":  noWindow,
 		"seal before all are stored": sealFirst,
 		"skip what is in the log":    offset,
+		"write what others hold":     noLease,
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(enough) {

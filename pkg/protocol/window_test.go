@@ -188,3 +188,52 @@ func TestFailureIsPurgedBeforeAnotherDrive(t *testing.T) {
 		}
 	}
 }
+
+// A failure ends the job for every drive that has begun, whatever has been heard of
+// them, and leaves nothing on the broker.
+func TestFailureEndsEveryDrive(t *testing.T) {
+	c := protocol.NewCollector(2)
+	c.Driven(1)
+	c.Fail(errors.New("why"))
+	if step, _ := c.Next(); step != protocol.LookUp {
+		t.Errorf("it is to %v before it tells", step)
+	}
+	c.Driven(2) // which had begun, and is found by looking up
+	for _, want := range []protocol.Step{protocol.Tell, protocol.PurgeJob, protocol.Rest} {
+		if step, _ := c.Next(); step != want {
+			t.Errorf("it is to %v, want %v", step, want)
+		}
+	}
+	if l := c.Ledger(); !l.Ended(&wire.Job{ID: "j", Epoch: 2}) || l.Ended(&wire.Job{ID: "j", Epoch: 3}) {
+		t.Errorf("it ends for the drives up to %d, want 2", l.Epoch)
+	}
+}
+
+// A refusal that cannot be stored either is no reason to refuse again at once.
+func TestRefusalThatCannotBeStored(t *testing.T) {
+	h := protocol.NewHandling(1, false)
+	for _, step := range []struct {
+		want protocol.Step
+		came protocol.Outcome
+	}{{protocol.LookUp, protocol.Done}, {protocol.Solve, protocol.Done}, {protocol.Store, protocol.TooLarge}, {protocol.Refuse, protocol.Done}, {protocol.Store, protocol.TooLarge}} {
+		if h.Next() != step.want {
+			t.Fatalf("it is to %v, want %v", h.Next(), step.want)
+		}
+		h.Did(step.came)
+	}
+	if h.Next() != protocol.Delay {
+		t.Errorf("it is to %v, want %v", h.Next(), protocol.Delay)
+	}
+}
+
+// A part that is committed while an older store comes back, in which another submit
+// seals the job with an empty corpus, fails the job: it is never the empty part.
+func TestEmptyCorpusAfterAnother(t *testing.T) {
+	c := protocol.NewCollector(2)
+	c.Restore(wire.Part{Number: 0, Digest: wire.SumPart([][sha256.Size]byte{digest(1)})}, wire.Count{Chunks: 1, Records: 5})
+	empty := []wire.Part{{Digest: wire.SumPart(nil)}}
+	c.Seal(&wire.Totals{PartsSHA256: wire.SumParts(empty)})
+	if step, part := c.Next(); step != protocol.LookUp || !c.Ended() {
+		t.Errorf("it is to %v part %d, want a failure", step, part)
+	}
+}

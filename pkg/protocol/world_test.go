@@ -28,12 +28,14 @@ const (
 	ordered                  // people pause, resume or cancel
 	submitted                // people submit the job again, at any time
 	changed                  // and with another corpus
+	impatient                // an aggregator takes a job from a holder that lives
+	retried                  // people retry a job that is done
 	faults                   // how many there are
 )
 
 func (f fault) String() string {
 	return [...]string{"lost message", "lost ack", "late copy", "reordered", "crash", "stopped", "silent", "passing trouble",
-		"task lost", "result lost", "store restored", "store wiped", "disk full", "order", "submitted again", "corpus changed"}[f]
+		"task lost", "result lost", "store restored", "store wiped", "disk full", "order", "submitted again", "corpus changed", "lease too short", "retry"}[f]
 }
 
 // plan is what a seed makes of a schedule, besides its choices.
@@ -50,19 +52,20 @@ type world struct {
 	plan  plan
 	wrong mutation
 
-	now        int // the virtual time: turns taken
-	calm       bool
-	moved      int // the time when something has come forward
-	happened   int // faults
-	broker     *broker
-	backup     *broker // an older copy of the broker's store
-	fullUntil  int     // the time when the output takes files again
-	memory     int64   // of the aggregator
-	jobs       []*job
-	producers  []*producer
-	workers    []*worker
-	aggregator *aggregator
-	late       []func() // messages that are still on their way
+	now         int // the virtual time: turns taken
+	calm        bool
+	moved       int // the time when something has come forward
+	happened    int // faults
+	broker      *broker
+	backup      *broker // an older copy of the broker's store
+	fullUntil   int     // the time when the output takes files again
+	memory      int64   // of the aggregator
+	jobs        []*job
+	producers   []*producer
+	workers     []*worker
+	aggregators []*aggregator
+	processes   int      // aggregators that have been started
+	late        []func() // messages that are still on their way
 
 	problem error
 	trace   func(format string, args ...any) // nil but in a replay
@@ -87,11 +90,14 @@ type job struct {
 	corpora    [2][]int64 // records of each chunk; the second is a changed one
 	kinds      []kind
 	disk       *folder
+	again      *folder // beside it, for a retry; nil unless there is one
+	kept       *record // in the output; nil once the job has ended for good
 
 	answered  map[int64]bool // chunks of which a result has been stored at some time
 	published map[int64]bool
 	cancelled bool
 	otherwise bool // driven with the changed corpus too
+	retried   bool
 	lost      bool // the broker has lost something that it had acknowledged
 	broken    bool // the submit that ended last did not come to its end
 	drives    int  // begun when all was calm
@@ -137,7 +143,7 @@ func newWorld(seed uint64, limit int, wrong mutation) *world {
 		w.plan.kinds[f] = rng.IntN(3) > 0
 	}
 	w.plan.kinds[wiped] = rng.IntN(6) == 0
-	w.plan.kinds[changed] = rng.IntN(6) == 0
+	w.plan.kinds[changed] = rng.IntN(4) == 0
 	w.memory = []int64{0, 3, 1000}[rng.IntN(3)]
 	room := 0
 	for n := range 1 + rng.IntN(2) {
@@ -155,7 +161,9 @@ func newWorld(seed uint64, limit int, wrong mutation) *world {
 	for _, j := range w.jobs {
 		w.submit(j, 0)
 	}
-	w.aggregator = newAggregator(w)
+	for range 1 + rng.IntN(2) {
+		w.aggregators = append(w.aggregators, newAggregator(w))
+	}
 	return w
 }
 
@@ -164,12 +172,13 @@ func newJob(rng *rand.Rand, n int) *job {
 		id: fmt.Sprint("job-", n), partChunks: 1 + rng.IntN(3), window: 1 + rng.IntN(3), disk: newFolder(),
 		answered: map[int64]bool{}, published: map[int64]bool{},
 	}
+	rare := []int{1, 100, 100, 100}[rng.IntN(4)]
 	for range rng.IntN(10) {
 		j.corpora[0] = append(j.corpora[0], 1+rng.Int64N(5))
 		j.kinds = append(j.kinds, sound)
 		if last := len(j.kinds) - 1; rng.IntN(10) == 0 {
 			j.kinds[last] = kills
-		} else if rng.IntN(50) == 0 {
+		} else if rng.IntN(8*rare) == 0 {
 			j.kinds[last] = hopeless + kind(rng.IntN(3))
 		}
 	}
