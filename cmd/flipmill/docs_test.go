@@ -67,9 +67,9 @@ func allPages(t *testing.T) (names []string) {
 }
 
 var (
-	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
-	fenced  = regexp.MustCompile("(?ms)^```.*?^```$")
+	pageLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading  = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	fenced   = regexp.MustCompile("(?ms)^```.*?^```$")
 )
 
 // TestLinks: every link to a file or folder of ours, or to a heading, leads somewhere.
@@ -80,7 +80,7 @@ func TestLinks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, match := range link.FindAllStringSubmatch(fenced.ReplaceAllString(string(text), ""), -1) {
+		for _, match := range pageLink.FindAllStringSubmatch(fenced.ReplaceAllString(string(text), ""), -1) {
 			if strings.Contains(match[1], "://") {
 				continue
 			}
