@@ -42,8 +42,9 @@ func arrows() map[string]arrow {
 		"pkg/dataset":          {imports: "pkg/puzzle pkg/generate pkg/solver pkg/tally github.com/parquet-go/parquet-go github.com/klauspost/compress golang.org/x/sys", tests: sync + " " + duckdb},
 		"pkg/queue":            {imports: "pkg/puzzle pkg/wire github.com/nats-io " + sync},
 
-		"pkg/view":  {imports: "pkg/puzzle pkg/solver pkg/tally pkg/wire pkg/queue"},
-		"pkg/bench": {imports: "pkg/puzzle pkg/generate pkg/solver pkg/tally pkg/corpus pkg/wire pkg/dataset pkg/queue " + sync},
+		"pkg/report": {imports: "pkg/puzzle pkg/dataset pkg/draw pkg/view"},
+		"pkg/view":   {imports: "pkg/puzzle pkg/solver pkg/tally pkg/wire pkg/queue"},
+		"pkg/bench":  {imports: "pkg/puzzle pkg/generate pkg/solver pkg/tally pkg/corpus pkg/wire pkg/dataset pkg/queue " + sync},
 
 		"pkg/pages": {imports: "pkg/puzzle pkg/tally pkg/dataset pkg/queue pkg/view pkg/draw", tests: "pkg/wire"},
 
@@ -52,7 +53,7 @@ func arrows() map[string]arrow {
 		"aggregator": {imports: "pkg/puzzle pkg/tally pkg/wire pkg/protocol pkg/dataset pkg/queue " + sync + " " + prometheus},
 
 		"cmd/flipmill": {
-			imports: "producer worker aggregator pkg/bench pkg/protocol pkg/puzzle pkg/solver pkg/tally pkg/generate pkg/corpus pkg/config pkg/daemon pkg/wire pkg/dataset pkg/object pkg/queue pkg/view pkg/pages " +
+			imports: "producer worker aggregator pkg/bench pkg/protocol pkg/puzzle pkg/solver pkg/tally pkg/generate pkg/corpus pkg/config pkg/daemon pkg/wire pkg/dataset pkg/object pkg/queue pkg/view pkg/pages pkg/report " +
 				sync + " " + prometheus + " github.com/spf13/cobra github.com/spf13/pflag github.com/schollz/progressbar/v3 golang.org/x/term",
 			tests: "github.com/rogpeppe/go-internal github.com/nats-io github.com/prometheus/common github.com/apache/arrow-go/v18 " + duckdb + " " + s3, // the real broker, as a process; readers that are not ours
 		},

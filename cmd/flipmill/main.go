@@ -49,7 +49,7 @@ dataset that can be proved complete.
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(
 		newRun(), newSolve(), newGenerate(), newCheck(), // one machine
-		newVerify(), newStats(), newShow(), newQuery(), newCompact(), // a dataset
+		newVerify(), newStats(), newReport(), newShow(), newQuery(), newCompact(), // a dataset
 		newSetup(), newDoctor(), newHealth(), newSubmit(), newWorker(), newAggregator(), // a NATS server
 		newStatus(), newList(), newWatch(), newWait(), newWhy(), newPause(), newResume(), newRetry(), newCancel(), // its jobs
 		newBench(), newConfig(), newVersion(), newChild(),

@@ -53,6 +53,7 @@ type Config struct {
 	StopTimeout time.Duration // 0: no limit
 	JSON        bool          //
 	CSV         bool          //
+	File        string        // empty: standard output
 	Index       *int64        // nil: any
 	Moves       *int64        // nil: any
 	Status      string        // empty: any

@@ -119,7 +119,7 @@ func TestEveryKeyFromEverySource(t *testing.T) {
 		"search-limit": "7", "format": "grid", "size": "5x6", "symbols": "#=1,.=0", "max-line": "2MiB",
 		"columns": "puzzle_index,board", "cells": "bits", "compression": "none", "part-chunks": "3",
 		"workers": "9", "window": "5", "stop-timeout": "1m30s", "strict": "true",
-		"json": "true", "csv": "true", "index": "0", "moves": "3", "status": "impossible", "limit": "6", "for": "spark", "rounds": "7", "turn": "90ms", "progress": "plain", "http": ":9464", "http-hosts": "flipmill.example,b", "show-origin": "true", "log-level": "debug", "log-format": "json",
+		"json": "true", "csv": "true", "file": "Page.html", "index": "0", "moves": "3", "status": "impossible", "limit": "6", "for": "spark", "rounds": "7", "turn": "90ms", "progress": "plain", "http": ":9464", "http-hosts": "flipmill.example,b", "show-origin": "true", "log-level": "debug", "log-format": "json",
 		"nats-url": "nats://a:1,nats://b:2", "replicas": "3", "task-bytes": "8MiB", "result-bytes": "16MiB",
 		"credentials": "me.creds", "tls-ca": "CA.pem", "tls-cert": "me.crt", "tls-key": "me.key", "insecure": "true",
 		"max-ack-pending": "12", "ack-wait": "5s", "memory": "2MiB", "lease": "7s", "wait": "true",
@@ -353,10 +353,16 @@ func TestBooleanFlagNeedsNoValue(t *testing.T) {
 func TestTable(t *testing.T) {
 	seen := map[string]bool{"config": true}
 	for _, k := range config.Keys() {
-		if seen[k.Name] || seen[k.Short] && k.Short != "" {
-			t.Errorf("%s or -%s stands twice", k.Name, k.Short)
+		if seen[k.Name] {
+			t.Errorf("%s stands twice", k.Name)
 		}
-		seen[k.Name], seen[k.Short] = true, true
+		seen[k.Name] = true
+		for _, verb := range k.Verbs {
+			if k.Short != "" && seen[verb+" -"+k.Short] {
+				t.Errorf("-%s of %s stands twice", k.Short, verb)
+			}
+			seen[verb+" -"+k.Short] = true
+		}
 		if k.Name != strings.ToLower(k.Name) || k.Help == "" || k.Type == "" || k.Want == "" || strings.HasSuffix(k.Help, ".") {
 			t.Errorf("incomplete row: %+v", k)
 		}

@@ -29,7 +29,11 @@ func define(cmd *cobra.Command, wanted func(Key) bool) {
 		if k.Values != nil {
 			help += " (" + alternatives(k.Values) + ")"
 		}
-		f := flags.VarPF(&flagText{text: k.Default, kind: k.Kind}, k.Name, k.Short, help)
+		short := k.Short
+		if short != "" && flags.ShorthandLookup(short) != nil { // of a verb of its own; here the first has it
+			short = ""
+		}
+		f := flags.VarPF(&flagText{text: k.Default, kind: k.Kind}, k.Name, short, help)
 		if k.Type == "bool" {
 			f.NoOptDefVal = "true"
 		}

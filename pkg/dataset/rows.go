@@ -36,10 +36,11 @@ type Row struct {
 
 // Filter says which rows are wanted: those that meet every condition in it.
 type Filter struct {
-	Index  *int64 // with this puzzle_index; nil for any
-	From   int64  // with this puzzle_index or a greater one
-	Moves  *int64 // solved with this minimum; nil for any
-	Status string // with this status, or Rejected; empty for any, but rejects only where there is an Index
+	Index  *int64      // with this puzzle_index; nil for any
+	From   int64       // with this puzzle_index or a greater one
+	Moves  *int64      // solved with this minimum; nil for any
+	Size   puzzle.Size // of this size; zero for any
+	Status string      // with this status, or Rejected; empty for any, but rejects only where there is an Index
 }
 
 // Rejected is a Filter's Status for the rows of rejects.
@@ -50,6 +51,9 @@ func (w Filter) columns() []string {
 	names := []string{colIndex}
 	if w.Moves != nil {
 		names = append(names, colMinMoves)
+	}
+	if w.Size != (puzzle.Size{}) {
+		names = append(names, colRows, colCols)
 	}
 	if w.Status != "" && w.Status != Rejected {
 		names = append(names, colStatus)
@@ -65,6 +69,7 @@ func (w Filter) match(t table, row int) bool {
 	}
 	return w.reaches(index, index+1) &&
 		(w.Moves == nil || !t.null(colMinMoves, row) && t.number(colMinMoves, row) == *w.Moves) &&
+		(w.Size == puzzle.Size{} || t.number(colRows, row) == int64(w.Size.Rows) && t.number(colCols, row) == int64(w.Size.Cols)) &&
 		(w.Status == "" || string(t.bytes(colStatus, row)) == w.Status)
 }
 
@@ -77,11 +82,11 @@ func (w Filter) reaches(first, end int64) bool {
 // tables returns the tables that can have wanted rows.
 func (w Filter) tables() []string {
 	switch {
-	case w.Status == Rejected && w.Moves != nil:
+	case w.Status == Rejected && (w.Moves != nil || w.Size != puzzle.Size{}):
 		return nil
 	case w.Status == Rejected:
 		return []string{tableRejects}
-	case w.Index != nil && w.Moves == nil && w.Status == "":
+	case w.Index != nil && w.Moves == nil && w.Size == puzzle.Size{} && w.Status == "":
 		return []string{tableResults, tableRejects}
 	}
 	return []string{tableResults}
@@ -164,7 +169,10 @@ func (f *finder) file(table, name string) error {
 	}
 	defer done()
 	for i, group := range file.RowGroups() {
-		if first, last := indexBounds(file, i); !f.want.reaches(first, last+1) {
+		if first, last := groupBounds(file, i, colIndex); !f.want.reaches(first, last+1) {
+			continue
+		}
+		if least, most := groupBounds(file, i, colMinMoves); f.want.Moves != nil && (*f.want.Moves < least || *f.want.Moves > most) {
 			continue
 		}
 		if err := f.group(group); err != nil {
@@ -177,13 +185,17 @@ func (f *finder) file(table, name string) error {
 	return nil
 }
 
-// indexBounds returns the first and the last index in a row group, as its
-// statistics say; without them, those that any can have.
-func indexBounds(f *parquet.File, group int) (first, last int64) {
+// groupBounds returns the least and the greatest number in a column of a row group,
+// as its statistics say; without them, those that any can have.
+func groupBounds(f *parquet.File, group int, column string) (least, most int64) {
 	for _, c := range f.Metadata().RowGroups[group].Columns {
-		s := c.MetaData.Statistics
-		if slices.Equal(c.MetaData.PathInSchema, []string{colIndex}) && len(s.MinValue) == 8 && len(s.MaxValue) == 8 {
-			return int64(binary.LittleEndian.Uint64(s.MinValue)), int64(binary.LittleEndian.Uint64(s.MaxValue))
+		low, high := c.MetaData.Statistics.MinValue, c.MetaData.Statistics.MaxValue
+		switch {
+		case !slices.Equal(c.MetaData.PathInSchema, []string{column}):
+		case len(low) == 8 && len(high) == 8:
+			return int64(binary.LittleEndian.Uint64(low)), int64(binary.LittleEndian.Uint64(high))
+		case len(low) == 4 && len(high) == 4:
+			return int64(int32(binary.LittleEndian.Uint32(low))), int64(int32(binary.LittleEndian.Uint32(high)))
 		}
 	}
 	return 0, maxIndex

@@ -19,6 +19,7 @@ type Bars struct {
 type Bar struct {
 	Label string
 	Value float64 // not negative
+	Part  float64 // of the value, drawn in a stronger colour; 0 in all bars for none
 	Title string  // shown when it is pointed at
 }
 
@@ -56,9 +57,12 @@ const (
 func (b Bars) SVG() template.HTML {
 	var s svg
 	s.open("chart", b.Name, chartWidth, chartHeight)
-	most := 0.0
+	most, whole := 0.0, "bar"
 	for _, bar := range b.Bars {
 		most = max(most, bar.Value)
+		if bar.Part > 0 {
+			whole = "bar whole"
+		}
 	}
 	top := s.grid(most, b.X, b.Y)
 	step := plotWidth / float64(max(1, len(b.Bars)))
@@ -70,13 +74,21 @@ func (b Bars) SVG() template.HTML {
 		if bar.Value > 0 {
 			height = max(height, 1) // few are not none
 		}
-		s.WriteString(`<rect class="bar" x="` + number(center-width/2) + `" y="` + number(plotBase-height) +
-			`" width="` + number(width) + `" height="` + number(height) + `"><title>` + html.EscapeString(bar.Title) + "</title></rect>")
+		s.bar(whole, center-width/2, height, width, bar.Title)
+		if bar.Part > 0 {
+			s.bar("bar", center-width/2, bar.Part/top*plotHeight, width, bar.Title)
+		}
 		if i%every == 0 {
 			s.text("tick middle", center, plotBase+tickLabelGap, bar.Label)
 		}
 	}
 	return s.close()
+}
+
+// bar draws a bar, or the lower part of one.
+func (s *svg) bar(class string, x, height, width float64, title string) {
+	s.WriteString(`<rect class="` + class + `" x="` + number(x) + `" y="` + number(plotBase-height) +
+		`" width="` + number(width) + `" height="` + number(height) + `"><title>` + html.EscapeString(title) + "</title></rect>")
 }
 
 // SVG draws the line, with what is below it filled.

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flipmill/flipmill/pkg/config"
+	"github.com/flipmill/flipmill/pkg/report"
+)
+
+func newReport() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "report DATASET",
+		Short: "Write an HTML page about a dataset",
+		Long: `Writes one HTML file about a finished dataset, to look at and to hand on: histograms
+of the fewest presses by size, the share of boards that can be solved, how many have
+one optimum, the hardest boards with their solutions, rejects by reason with examples,
+and what the dataset was made from.
+
+The file needs no other and no network, and it runs no scripts. The same dataset
+gives the same bytes.`,
+		Example: `  flipmill report out/job=boards-5x5 -o boards-5x5.html
+  flipmill report out/job=boards-5x5 > boards-5x5.html`,
+		Args: wantArgs(1, 1, "one DATASET folder, such as out/job=boards-5x5"),
+
+		ValidArgsFunction: completeDatasets,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := load(cmd)
+			if err != nil {
+				return err
+			}
+			if c.File == "" && isTerminal(cmd.OutOrStdout()) {
+				return withCode(exitUsage, fmt.Errorf("report: want -o FILE: the page is no text for a terminal"))
+			}
+			var total atomic.Int64
+			m := newMeter("report", "searches", func() (int64, bool) { return total.Load(), true })
+			defer m.show(cmd.ErrOrStderr(), c.Progress)()
+			step := func(done, of int64) {
+				m.done.Store(done)
+				total.Store(of)
+			}
+			if c.File == "" {
+				return report.Write(cmd.OutOrStdout(), args[0], step)
+			}
+			return intoFile(c.File, func(w io.Writer) error { return report.Write(w, args[0], step) })
+		},
+	}
+	config.Flags(cmd)
+	return cmd
+}
+
+// intoFile writes a file that is there as a whole or as it was before.
+func intoFile(name string, write func(io.Writer) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(name), ".flipmill-*.tmp")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	if err := write(f); err != nil {
+		return err
+	}
+	if err := f.Chmod(0o644); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return os.Rename(f.Name(), name)
+}
