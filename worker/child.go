@@ -10,9 +10,11 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 	"time"
 
+	"github.com/flipmill/flipmill/pkg/generate"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/solver"
 	"github.com/flipmill/flipmill/pkg/wire"
@@ -91,7 +93,10 @@ func parseOrder(data []byte) (*job, *wire.Task, error) {
 // jobOf returns what a worker knows of the job of a record.
 func jobOf(record *wire.Job) *job {
 	spec := record.Spec
-	return &job{record.ID, spec, solver.NewSet(spec.Rule, solver.Options{SearchLimit: spec.SearchLimit})}
+	solvers := solver.NewSet(spec.Rule, solver.Options{SearchLimit: spec.SearchLimit})
+	return &job{record.ID, spec, solvers, sync.OnceValues(func() (*generate.Generator, error) {
+		return generate.New(spec, solvers.SolveOf)
+	})}
 }
 
 // isolate answers a task in child processes. An error says nothing about the

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/flipmill/flipmill/pkg/dataset"
-	"github.com/flipmill/flipmill/pkg/generate"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/tally"
 	"github.com/flipmill/flipmill/pkg/wire"
@@ -106,7 +105,7 @@ func withBoards(j *job, chunk *puzzle.Chunk, run *puzzle.Run) (*puzzle.Chunk, er
 	if chunk.Generated == 0 {
 		return chunk, nil
 	}
-	g, err := generate.New(j.spec)
+	g, err := j.generator()
 	if err != nil {
 		return nil, fmt.Errorf("generate boards: %w", err)
 	}

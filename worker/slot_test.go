@@ -14,7 +14,6 @@ import (
 
 	"github.com/flipmill/flipmill/pkg/dataset"
 	"github.com/flipmill/flipmill/pkg/puzzle"
-	"github.com/flipmill/flipmill/pkg/solver"
 	"github.com/flipmill/flipmill/pkg/tally"
 	"github.com/flipmill/flipmill/pkg/wire"
 )
@@ -31,7 +30,7 @@ func testSpec(t testing.TB, rule string, target puzzle.Target) puzzle.Spec {
 }
 
 func newJob(id string, spec puzzle.Spec) *job {
-	return &job{id, spec, solver.NewSet(spec.Rule, solver.Options{SearchLimit: spec.SearchLimit})}
+	return jobOf(&wire.Job{ID: id, Spec: spec})
 }
 
 func quietSlot() *slot { return &slot{log: slog.New(slog.DiscardHandler)} }

@@ -26,6 +26,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/flipmill/flipmill/pkg/generate"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/queue"
 	"github.com/flipmill/flipmill/pkg/solver"
@@ -90,6 +91,8 @@ type job struct {
 	id      string
 	spec    puzzle.Spec
 	solvers *solver.Set
+
+	generator func() (*generate.Generator, error) // makes it once, where the boards are generated
 }
 
 func (w *worker) serve(fetch, work context.Context, s *slot) error {

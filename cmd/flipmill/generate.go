@@ -24,7 +24,9 @@ func newGenerate() *cobra.Command {
   random             uniform over all boards
   solvable           uniform over the boards that reach the target
   presses=K          K presses at different cells away from the target
+  moves=K            uniform over the boards that need exactly K presses
   distinct           every board in a random order, none twice
+  orbits             the same, but one only of all that are images of each other
 
 and with commas behind it count=N, first=N and seed=N: N boards, from number N on,
 for this seed. The same SPEC gives the same boards everywhere, and any slice of them
@@ -37,7 +39,7 @@ alone. flipmill run --generate SPEC solves them without writing them.`,
 			if err != nil {
 				return err
 			}
-			spec := puzzle.Spec{Rule: c.Spec.Rule, Target: c.Spec.Target, Size: c.Spec.Size}
+			spec := puzzle.Spec{Rule: c.Spec.Rule, Target: c.Spec.Target, Size: c.Spec.Size, SearchLimit: c.Spec.SearchLimit}
 			if spec.Generate, err = puzzle.ParseGenerate(args[0]); err != nil {
 				return withCode(exitUsage, err)
 			}

@@ -15,6 +15,8 @@ func TestGenerated(t *testing.T) {
 		"solvable": {"solvable,count=100000,seed=7,first=12", "--size", "5x5", "--rule", "king", "--target", "either"},
 		"distinct": {"distinct", "--size", "4x4"},
 		"presses":  {"presses=3,count=2000,seed=2", "--size", "9x9", "--target", "one"},
+		"moves":    {"moves=9,count=20000,seed=3,first=7", "--size", "5x5", "--target", "either"},
+		"orbits":   {"orbits,seed=5,first=100", "--size", "4x4", "--target", "either"},
 		"random":   {"random,count=500", "--size", "3x40"},
 	} {
 		t.Run(job, func(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"github.com/flipmill/flipmill/pkg/dataset"
 	"github.com/flipmill/flipmill/pkg/generate"
 	"github.com/flipmill/flipmill/pkg/puzzle"
+	"github.com/flipmill/flipmill/pkg/solver"
 )
 
 func newRun() *cobra.Command {
@@ -221,7 +222,7 @@ func openCorpus(spec puzzle.Spec, paths []string, stdin io.Reader) (*corpus.Corp
 	if spec.Generate.Kind == "" {
 		return corpus.Open(paths, corpusOptions(spec), stdin)
 	}
-	g, err := generate.New(spec)
+	g, err := generate.New(spec, solver.NewSet(spec.Rule, solver.Options{SearchLimit: spec.SearchLimit}).SolveOf)
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func (c endToEnd) prepare(ctx context.Context, o Options) (*bench, error) {
 	if spec.Generate, err = puzzle.ParseGenerate(kind); err != nil {
 		return nil, err
 	}
-	g, err := generate.New(spec)
+	g, err := generate.New(spec, nil)
 	if err != nil {
 		return nil, err
 	}

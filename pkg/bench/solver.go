@@ -101,7 +101,7 @@ func makeBoards(spec puzzle.Spec, kind string, count int) (boards puzzle.Run, er
 	if spec.Generate, err = puzzle.ParseGenerate(fmt.Sprintf("%s,count=%d,seed=1", kind, count)); err != nil {
 		return boards, err
 	}
-	g, err := generate.New(spec)
+	g, err := generate.New(spec, nil)
 	if err != nil {
 		return boards, err
 	}

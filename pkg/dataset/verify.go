@@ -56,7 +56,8 @@ const maxProblems = 1000
 
 // Verify proves the dataset at path complete and consistent, from its files
 // alone: every file as the manifest says and none besides, every record exactly
-// one row, every solution pressed on its board, all statistics counted again.
+// one row, every solution pressed on its board, all statistics counted again,
+// and generated boards made again.
 // The error is for what keeps Verify from judging; it is fs.ErrNotExist where
 // there is no manifest, so no finished dataset.
 //
@@ -79,10 +80,11 @@ func Verify(path string, seen func(records, of int64)) (*Report, error) {
 		v.layouts, err = newLayouts(v.spec)
 	}
 	if err == nil {
-		v.extras = newExtras(checkable(v.spec), v.layouts[tableResults], solver.NewSet(v.spec.Rule, solver.Options{SearchLimit: v.spec.SearchLimit}))
+		v.solvers = solver.NewSet(v.spec.Rule, solver.Options{SearchLimit: v.spec.SearchLimit})
+		v.extras = newExtras(checkable(v.spec), v.layouts[tableResults], v.solvers)
 	}
 	if err == nil && v.spec.Generate.Kind != "" {
-		v.generator, err = generate.New(v.spec)
+		v.generator, err = generate.New(v.spec, v.solvers.SolveOf)
 	}
 	if err != nil {
 		v.problem(manifestName, "%v", err)
@@ -121,7 +123,8 @@ type verifier struct {
 	seen     func(records, of int64)
 
 	generator *generate.Generator // of the boards; nil where they were read
-	extras    *extras             // to be compared with those of the rows; nil where there are none
+	solvers   *solver.Set
+	extras    *extras // to be compared with those of the rows; nil where there are none
 }
 
 func (v *verifier) problem(file, format string, args ...any) {

@@ -159,7 +159,7 @@ var damages = []struct {
 func TestVerifyGenerated(t *testing.T) {
 	spec := testSpec(t, "plus", puzzle.Zero)
 	spec.Generate, spec.Size = puzzle.Generate{Kind: puzzle.GenerateRandom, Count: 90, Seed: 4}, puzzle.Size{Rows: 5, Cols: 5}
-	g, err := generate.New(spec)
+	g, err := generate.New(spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,7 @@
 // a function of the spec and i alone: whoever needs some boards makes them, in any
 // order, on any machine, and nobody has to hand them over.
 //
-//	g, err := generate.New(spec)
+//	g, err := generate.New(spec, nil)
 //	...
 //	g.Fill(&run, first, count) // boards first to first+count-1 of g.Count()
 //
@@ -39,11 +39,20 @@ type Generator struct {
 	rule   puzzle.Rule
 	target puzzle.Target
 	count  int64
-	words  int // random words that belong to each board
+	words  int // random words that belong to each board, or each try
+
+	solve  Solve   // of GenerateMoves
+	orbits *orbits // of GenerateOrbits
 }
 
-// New returns the generator of a spec whose Generate says what to make.
-func New(spec puzzle.Spec) (*Generator, error) {
+// Solve answers boards, as the Solve of a solver.Solver does, of which this package
+// knows nothing else.
+type Solve = func(dst *puzzle.Answers, boards puzzle.Run, target puzzle.Target)
+
+// New returns the generator of a spec whose Generate says what to make. Boards that
+// are chosen by their answers need what answers them: solver, such as the SolveOf of a
+// solver.Set, is then asked for it. It may be nil where there are no such specs.
+func New(spec puzzle.Spec, solver func(puzzle.Size) (Solve, error)) (*Generator, error) {
 	g := &Generator{what: spec.Generate, size: spec.Size, rule: spec.Rule, target: spec.Target}
 	if g.size == (puzzle.Size{}) {
 		return nil, errors.New("generated boards need a size, such as 5x5")
@@ -57,19 +66,35 @@ func New(spec puzzle.Spec) (*Generator, error) {
 		drawn++
 	}
 	g.words = (drawn + wordCells - 1) / wordCells
-	if g.what.Kind == puzzle.GeneratePresses {
+	if g.pressed() {
 		if g.what.Presses > cells {
 			return nil, fmt.Errorf("%d presses at different cells: a board of %s has %d", g.what.Presses, g.size, cells)
 		}
 		g.words = g.what.Presses + drawn - cells
 	}
-	return g, g.setCount(cells)
+	switch g.what.Kind {
+	case puzzle.GenerateMoves:
+		g.words++ // the lot
+		if err := g.setSolve(solver); err != nil {
+			return nil, err
+		}
+	case puzzle.GenerateOrbits:
+		if err := g.setOrbits(); err != nil {
+			return nil, err
+		}
+	}
+	if err := g.setCount(cells); err != nil {
+		return nil, err
+	}
+	return g, nil
 }
 
 // setCount finds out how many boards there are.
 func (g *Generator) setCount(cells int) error {
 	there := int64(mostDrawn)
-	if cells <= countable && (g.what.Kind == puzzle.GenerateAll || g.what.Kind == puzzle.GenerateDistinct) {
+	if g.orbits != nil {
+		there = g.orbits.count
+	} else if cells <= countable && g.what.Countable() {
 		there = 1 << cells
 	} else if g.what.Kind == puzzle.GenerateAll || g.what.Count == 0 {
 		return fmt.Errorf("generate %s: boards of %s cannot be counted, which takes at most %d cells", g.what, g.size, countable)
@@ -84,8 +109,11 @@ func (g *Generator) setCount(cells int) error {
 }
 
 // toTarget reports whether the boards are made from the target, by presses.
-func (g *Generator) toTarget() bool {
-	return g.what.Kind == puzzle.GenerateSolvable || g.what.Kind == puzzle.GeneratePresses
+func (g *Generator) toTarget() bool { return g.what.Kind == puzzle.GenerateSolvable || g.pressed() }
+
+// pressed reports whether that is a given number of presses.
+func (g *Generator) pressed() bool {
+	return g.what.Kind == puzzle.GeneratePresses || g.what.Kind == puzzle.GenerateMoves
 }
 
 // Count returns the number of boards.
@@ -97,7 +125,7 @@ func (g *Generator) Size() puzzle.Size { return g.size }
 // String names the corpus: equal names mean equal boards.
 func (g *Generator) String() string {
 	name := g.what.String() + " " + g.size.String()
-	if g.toTarget() {
+	if g.toTarget() || g.orbits != nil {
 		name += " " + g.rule.String() + " " + g.target.String()
 	}
 	return name
@@ -113,19 +141,42 @@ func (g *Generator) Fill(run *puzzle.Run, first int64, count int) {
 	}
 	run.Reset(g.size, count)
 	from := uint64(g.what.First + first)
-	if !g.toTarget() {
+	switch {
+	case g.what.Kind == puzzle.GenerateMoves:
+		g.chooseByMoves(*run, from)
+	case g.orbits != nil:
+		g.drawOrbits(*run, from)
+	case g.toTarget():
+		presses := puzzle.NewRun(g.size, count)
+		if g.pressed() {
+			for i := range count {
+				g.choose(presses, i, g.what.Seed, (from+uint64(i))*uint64(g.words))
+			}
+		} else {
+			g.draw(presses, from)
+		}
+		g.press(*run, presses, func(i int) bool { return g.chooses(from + uint64(i)) })
+	default:
 		g.draw(*run, from)
+	}
+}
+
+// press makes boards of the target, by presses. one says of each board whether that is
+// the target of all 1, where both are.
+func (g *Generator) press(run, presses puzzle.Run, one func(i int) bool) {
+	clear(run.Masks)
+	g.rule.Press(run, presses)
+	if g.target == puzzle.Zero {
 		return
 	}
-	presses := puzzle.NewRun(g.size, count)
-	if g.what.Kind == puzzle.GeneratePresses {
-		g.choose(presses, from)
-	} else {
-		g.draw(presses, from)
+	full := uint16(1)<<run.Width() - 1
+	for i := range run.Count {
+		if g.target == puzzle.One || one(i) {
+			for k := i; k < len(run.Masks); k += run.Count {
+				run.Masks[k] ^= full
+			}
+		}
 	}
-	clear(run.Masks)
-	g.rule.Press(*run, presses)
-	g.invert(*run, from)
 }
 
 // draw sets the cells of the boards from number from on: those of a number, or as
@@ -199,38 +250,19 @@ func (g *Generator) drawLarge(run puzzle.Run, from uint64) {
 	}
 }
 
-// choose sets so many cells of each board, all 0 before, by Floyd's algorithm
-// (Bentley and Floyd, A Sample of Brilliance, 1987): each set of cells is equally
-// likely, and takes one random word for each cell.
-func (g *Generator) choose(run puzzle.Run, from uint64) {
+// choose sets so many cells of board i, all 0 before, by the words of a seed from
+// number at on. It is Floyd's algorithm (Bentley and Floyd, A Sample of Brilliance, 1987): each
+// set of cells is equally likely, and takes one random word for each cell.
+func (g *Generator) choose(run puzzle.Run, i int, seed, at uint64) {
 	cells, cols := g.size.Cells(), g.size.Cols
-	for i := range run.Count {
-		at := (from + uint64(i)) * uint64(g.words)
-		for k := range g.what.Presses {
-			last := cells - g.what.Presses + k
-			high, _ := bits.Mul64(word(g.what.Seed, at+uint64(k)), uint64(last)+1)
-			cell := int(high)
-			if run.Cell(i, cell/cols, cell%cols) {
-				cell = last
-			}
-			run.SetCell(i, cell/cols, cell%cols)
+	for k := range g.what.Presses {
+		last := cells - g.what.Presses + k
+		high, _ := bits.Mul64(word(seed, at+uint64(k)), uint64(last)+1)
+		cell := int(high)
+		if run.Cell(i, cell/cols, cell%cols) {
+			cell = last
 		}
-	}
-}
-
-// invert turns boards that are made from the board of all 0 into those made from
-// the target.
-func (g *Generator) invert(run puzzle.Run, from uint64) {
-	if g.target == puzzle.Zero {
-		return
-	}
-	full := uint16(1)<<run.Width() - 1
-	for i := range run.Count {
-		if g.target == puzzle.One || g.chooses(from+uint64(i)) {
-			for k := i; k < len(run.Masks); k += run.Count {
-				run.Masks[k] ^= full
-			}
-		}
+		run.SetCell(i, cell/cols, cell%cols)
 	}
 }
 

@@ -33,7 +33,8 @@ func newSpec(t testing.TB, text string) (spec puzzle.Spec) {
 
 func newGenerator(t testing.TB, text string) *generate.Generator {
 	t.Helper()
-	g, err := generate.New(newSpec(t, text))
+	spec := newSpec(t, text)
+	g, err := generate.New(spec, solverOf(spec).SolveOf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,6 +86,9 @@ func TestSlices(t *testing.T) {
 	for _, words := range facts(t) {
 		kind, _, _ := strings.Cut(words[0], ",")
 		rest := strings.Join(words[1:4], " ")
+		if kind == puzzle.GenerateOrbits && newGenerator(t, kind+" "+rest).Count() < count {
+			continue // TestEveryOrbit has them all
+		}
 		whole := boards(newGenerator(t, fmt.Sprintf("%s,count=%d %s", kind, count, rest)), 0, count)
 		for _, cut := range [][2]int{{0, 1}, {399, 1}, {13, 270}, {255, 2}} {
 			first, n := cut[0], cut[1]
@@ -162,11 +166,29 @@ func reached(spec puzzle.Spec) (ways map[string]int, byPresses []map[string]int)
 	return ways, byPresses
 }
 
+// byFewest returns, for each number of presses of which there are some, the boards
+// that need no fewer.
+func byFewest(byPresses []map[string]int) map[int]map[string]int {
+	done, least := map[string]bool{}, map[int]map[string]int{}
+	for k, boards := range byPresses {
+		for board := range boards {
+			if done[board] {
+				continue
+			}
+			if least[k] == nil {
+				least[k] = map[string]int{}
+			}
+			done[board], least[k][board] = true, 1
+		}
+	}
+	return least
+}
+
 // TestUniform counts how often each board comes. Of independent draws the sum of
 // squared errors is known; five of its standard deviations off is no accident, and
 // the seeds are fixed.
 func TestUniform(t *testing.T) {
-	const draws = 50_000
+	const draws = 20_000
 	for _, text := range []string{
 		"3x3 plus zero", "3x3 plus either", "2x4 king zero", "2x4 king one", "2x4 king either", "3x3 fridge either", "2x3 x-torus either", "4x2 x one",
 	} {
@@ -174,7 +196,11 @@ func TestUniform(t *testing.T) {
 		spec := newSpec(t, "all "+text)
 		all, _ := reached(newSpec(t, "all "+size+" stencil:000/010/000 zero"))
 		solvable, byPresses := reached(spec)
-		for kind, weights := range map[string]map[string]int{"random": all, "solvable": solvable, "presses=1": byPresses[1], "presses=3": byPresses[3]} {
+		kinds := map[string]map[string]int{"random": all, "solvable": solvable, "presses=1": byPresses[1], "presses=3": byPresses[3]}
+		for k, boards := range byFewest(byPresses) {
+			kinds[fmt.Sprintf("moves=%d", k)] = boards
+		}
+		for kind, weights := range kinds {
 			name := fmt.Sprintf("%s,count=%d,seed=5 %s", kind, draws, text)
 			seen := map[string]int{}
 			for _, board := range boards(newGenerator(t, name), 0, draws) {
@@ -210,14 +236,19 @@ func TestRefused(t *testing.T) {
 		"distinct,count=17 2x2 plus zero":             "there are 16 boards of 2x2",
 		"random,count=4611686018427387904 2x2 x zero": "there are 281474976710656 boards",
 		"presses=5,count=1 2x2 plus zero":             "5 presses at different cells: a board of 2x2 has 4",
+		"moves=5,count=1 2x2 plus zero":               "5 presses at different cells: a board of 2x2 has 4",
+		"orbits 7x9 plus zero":                        "boards of 7x9 cannot be counted, which takes at most 62 cells",
+		"orbits,first=102 3x3 plus zero":              "there are 102 boards of 3x3",
+		"orbits 5x6 plus-torus zero":                  "symmetries of plus-torus take 30 cells of 5x6 to each other, want at most 25",
 	} {
-		if g, err := generate.New(newSpec(t, text)); err == nil || !strings.Contains(err.Error(), want) {
+		spec := newSpec(t, text)
+		if g, err := generate.New(spec, solverOf(spec).SolveOf); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, %v; want %q", text, g, err, want)
 		}
 	}
 	spec := newSpec(t, "all 2x2 plus zero")
 	spec.Size = puzzle.Size{}
-	if _, err := generate.New(spec); err == nil {
+	if _, err := generate.New(spec, nil); err == nil {
 		t.Error("no size is a size")
 	}
 }
@@ -229,6 +260,8 @@ func TestString(t *testing.T) {
 		"random,seed=3,count=9 2x2 king one":    "random,count=9,seed=3 2x2",
 		"solvable,first=1,count=9 2x2 king one": "solvable,count=9,first=1 2x2 king one",
 		"presses=2,count=9 2x2 x either":        "presses=2,count=9 2x2 x either",
+		"moves=1,seed=4,count=9 2x2 x either":   "moves=1,count=9,seed=4 2x2 x either",
+		"orbits,seed=4 2x2 x either":            "orbits,seed=4 2x2 x either",
 	} {
 		if got := newGenerator(t, text).String(); got != want {
 			t.Errorf("%s: got %q, want %q", text, got, want)

@@ -11,7 +11,7 @@ import (
 // boards of each kind are, bit for bit, is said in docs/generate.md.
 type Generate struct {
 	Kind    string // one of GenerateKinds; empty where the corpus is not generated
-	Presses int    // of GeneratePresses: how many there are
+	Presses int    // of GeneratePresses: how many there are; of GenerateMoves: the fewest that there may be
 	Count   int64  // boards; 0 for all from First on, where their number is known
 	First   int64  // number of the first board among those of the kind
 	Seed    uint64 // of all but GenerateAll
@@ -23,10 +23,21 @@ const (
 	GenerateRandom   = "random"   // uniform over all boards
 	GenerateSolvable = "solvable" // uniform over the boards that reach the target
 	GeneratePresses  = "presses"  // so many presses away from the target, at different cells
+	GenerateMoves    = "moves"    // uniform over the boards that need so many presses to reach the target
 	GenerateDistinct = "distinct" // every board of a size in a random order, none twice
+	GenerateOrbits   = "orbits"   // the same, of boards that are images of each other only the least
 )
 
-const generateForm = "all, random, solvable, presses=K or distinct, then count=N, first=N and seed=N as needed"
+// GenerateForm says how a Generate is written.
+const GenerateForm = "all, random, solvable, presses=K, moves=K, distinct or orbits, then count=N, first=N and seed=N as needed"
+
+// Countable reports whether the kind has a last board, after which there are no more.
+func (g Generate) Countable() bool {
+	return g.Kind == GenerateAll || g.Kind == GenerateDistinct || g.Kind == GenerateOrbits
+}
+
+// needsPresses reports whether the kind comes with a number of presses.
+func (g Generate) needsPresses() bool { return g.Kind == GeneratePresses || g.Kind == GenerateMoves }
 
 // ParseGenerate reads a kind and its numbers with commas between them, such as
 // "solvable,count=1000000,seed=7".
@@ -35,14 +46,14 @@ func ParseGenerate(text string) (Generate, error) {
 	kind, presses, counted := strings.Cut(words[0], "=")
 	g := Generate{Kind: kind}
 	fail := func(err error) (Generate, error) {
-		return Generate{}, fmt.Errorf("generate %q: %w: want %s", text, err, generateForm)
+		return Generate{}, fmt.Errorf("generate %q: %w: want %s", text, err, GenerateForm)
 	}
 	switch kind {
-	case GenerateAll, GenerateRandom, GenerateSolvable, GeneratePresses, GenerateDistinct:
+	case GenerateAll, GenerateRandom, GenerateSolvable, GeneratePresses, GenerateMoves, GenerateDistinct, GenerateOrbits:
 	default:
 		return fail(fmt.Errorf("kind %q", kind))
 	}
-	if counted != (kind == GeneratePresses) {
+	if counted != g.needsPresses() {
 		return fail(fmt.Errorf("word %q", words[0]))
 	}
 	if counted {
@@ -70,7 +81,7 @@ func ParseGenerate(text string) (Generate, error) {
 			return fail(fmt.Errorf("word %q", word))
 		}
 	}
-	if g.Count == 0 && kind != GenerateAll && kind != GenerateDistinct {
+	if g.Count == 0 && !g.Countable() {
 		return fail(errors.New("no count"))
 	}
 	return g, nil
@@ -80,7 +91,7 @@ func ParseGenerate(text string) (Generate, error) {
 // generated.
 func (g Generate) String() string {
 	text := g.Kind
-	if g.Kind == GeneratePresses {
+	if g.needsPresses() {
 		text += fmt.Sprintf("=%d", g.Presses)
 	}
 	if g.Count > 0 {

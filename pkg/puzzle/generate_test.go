@@ -11,6 +11,8 @@ func TestGenerate(t *testing.T) {
 		"presses=0,count=9":                        {Kind: GeneratePresses, Count: 9},
 		"presses=12,count=9":                       {Kind: GeneratePresses, Presses: 12, Count: 9},
 		"distinct,seed=1":                          {Kind: GenerateDistinct, Seed: 1},
+		"moves=7,count=9":                          {Kind: GenerateMoves, Presses: 7, Count: 9},
+		"orbits,first=3,seed=1":                    {Kind: GenerateOrbits, First: 3, Seed: 1},
 	} {
 		if g, err := ParseGenerate(text); err != nil || g != want || g.String() != text {
 			t.Errorf("%s: got %+v, %v, again %q", text, g, err, g.String())
@@ -22,7 +24,7 @@ func TestGenerate(t *testing.T) {
 	for _, text := range []string{
 		"", "every", "all=1", "all,", "all,seed=1", "all,count=0", "all,count=1,count=1", "all,first=-1", "all,size=3", "all,count",
 		"random", "random,seed=1", "random,count=4611686018427387905", "random,count=1,seed=18446744073709551616",
-		"presses,count=1", "presses=x,count=1", "presses=-1,count=1", "presses=3", "solvable=3,count=1", "All", "all ,count=1",
+		"presses,count=1", "presses=x,count=1", "presses=-1,count=1", "presses=3", "solvable=3,count=1", "moves,count=1", "moves=3", "orbits=2", "All", "all ,count=1",
 	} {
 		if g, err := ParseGenerate(text); err == nil {
 			t.Errorf("%q: got %+v", text, g)

@@ -2,6 +2,7 @@ package puzzle
 
 import (
 	"bytes"
+	"iter"
 	"maps"
 )
 
@@ -63,6 +64,30 @@ func (s *Symmetries) Canonical(dst, board []byte) (least []byte, orbit int) {
 		}
 	}
 	return dst, o.images / o.same
+}
+
+// All yields every symmetry once for each way to get to it: the cell of the board
+// that each cell of the image shows, and whether 0 and 1 are exchanged there.
+func (s *Symmetries) All() iter.Seq2[[]int32, bool] {
+	rows, cols := s.size.Rows, s.size.Cols
+	downs, rights := 1, 1
+	if s.shifts {
+		downs, rights = rows, cols
+	}
+	return func(yield func([]int32, bool) bool) {
+		for i := range len(s.swaps) * len(s.turns) * downs * rights {
+			right, i := i%rights, i/rights
+			down, i := i%downs, i/downs
+			turn, swap := s.turns[i%len(s.turns)], s.swaps[i/len(s.turns)]
+			cells := make([]int32, len(turn))
+			for k := range cells {
+				cells[k] = turn[(k/cols+down)%rows*cols+(k%cols+right)%cols]
+			}
+			if !yield(cells, swap == 1) {
+				return
+			}
+		}
+	}
 }
 
 // orbits goes through the images of a board. Each image comes equally often.

@@ -2,6 +2,7 @@ package puzzle_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -164,5 +165,50 @@ func BenchmarkCanonical(b *testing.B) {
 				least, _ = s.Canonical(least[:0], boards[i%len(boards)])
 			}
 		})
+	}
+}
+
+// All yields the same images as Canonical looks at: the least of them is its least,
+// and as many are different.
+func TestAllSymmetries(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for _, c := range []struct {
+		rule   string
+		target puzzle.Target
+		size   puzzle.Size
+	}{
+		{"plus", puzzle.Zero, puzzle.Size{Rows: 4, Cols: 4}},
+		{"fridge", puzzle.Either, puzzle.Size{Rows: 3, Cols: 5}},
+		{"king-torus", puzzle.Either, puzzle.Size{Rows: 3, Cols: 3}},
+		{"stencil:110/010/000-torus", puzzle.Zero, puzzle.Size{Rows: 2, Cols: 5}},
+		{"stencil:110/011/010", puzzle.One, puzzle.Size{Rows: 3, Cols: 3}},
+		{"x", puzzle.Either, puzzle.Size{Rows: 1, Cols: 7}},
+	} {
+		rule, err := puzzle.ParseRule(c.rule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		symmetries := puzzle.NewSymmetries(rule, c.target, c.size)
+		for range 50 {
+			board := make([]byte, c.size.Cells())
+			for k := range board {
+				board[k] = '0' + byte(random.IntN(2))
+			}
+			images := map[string]bool{}
+			for from, invert := range symmetries.All() {
+				image := make([]byte, len(board))
+				for k, cell := range from {
+					image[k] = board[cell]
+					if invert {
+						image[k] ^= 1
+					}
+				}
+				images[string(image)] = true
+			}
+			least, orbit := symmetries.Canonical(nil, board)
+			if got := slices.Min(slices.Collect(maps.Keys(images))); got != string(least) || len(images) != orbit {
+				t.Errorf("%s %s: %d images of %s, the least is %s; want %d, %s", c.rule, c.size, len(images), board, got, orbit, least)
+			}
+		}
 	}
 }
