@@ -68,7 +68,7 @@ func (r *replicated) startServer(name string) {
 
 // freeAddresses returns addresses on this host that nobody uses. They are below
 // the ports that connections are given, so that nobody will.
-func freeAddresses(t *testing.T, n int) (addresses []string) {
+func freeAddresses(t testing.TB, n int) (addresses []string) {
 	t.Helper()
 	for len(addresses) < n {
 		address := fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))

@@ -166,7 +166,8 @@ func (c *Conn) streamConfigs(l Limits) []jetstream.StreamConfig {
 // laneConfig describes the consumer that all workers share. MaxDeliver has no
 // limit: a task that reaches it would stay in the stream, delivered to nobody,
 // so that giving up is the worker's decision. BackOff is not used, as it
-// overrides AckWait.
+// overrides AckWait. MaxWaiting, 512 by default, is how many workers may wait for a
+// task of the lane at once; it cannot be changed later.
 func laneConfig(lane Lane, l Limits) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		Durable:       string(lane),
@@ -175,6 +176,7 @@ func laneConfig(lane Lane, l Limits) jetstream.ConsumerConfig {
 		AckWait:       l.AckWait,
 		MaxDeliver:    -1,
 		MaxAckPending: l.MaxAckPending,
+		MaxWaiting:    1 << 16,
 	}
 }
 

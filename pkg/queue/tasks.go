@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -215,6 +216,8 @@ func (t *Tasks) fetch(lane int, request func(jetstream.Consumer) (jetstream.Mess
 				return missing
 			}
 			return err
+		case err != nil && strings.HasSuffix(err.Error(), tooManyWait):
+			return errCrowded
 		case err != nil:
 			return err
 		}
@@ -225,11 +228,18 @@ func (t *Tasks) fetch(lane int, request func(jetstream.Consumer) (jetstream.Mess
 		return t.deliver(lane, msg), nil
 	case errors.Is(err, errNoTask), t.ctx.Err() != nil:
 		return nil, nil
-	case isTransient(err):
+	case isTransient(err), errors.Is(err, errCrowded):
 		_ = t.conn.sleep(t.ctx, idleWait) // whatever ends the pause, the next request finds out
 		return nil, nil
 	}
 	return nil, fmt.Errorf("take task from lane %s: %w", t.lanes[lane], err)
 }
 
-var errNoTask = errors.New("no task")
+// tooManyWait is what the broker says where more workers wait for a task than it
+// lets: a lane that somebody else has made. The client has no error for it.
+const tooManyWait = "Exceeded MaxWaiting"
+
+var (
+	errNoTask  = errors.New("no task")
+	errCrowded = errors.New("too many workers wait at the broker")
+)

@@ -248,3 +248,52 @@ func TestGiveBackWhileBrokerIsAway(t *testing.T) {
 		t.Errorf("delivered %d and %d times, want twice each", a.Delivered, b.Delivered)
 	}
 }
+
+// TestManyWait: more workers than a lane has room for, by default or because somebody
+// else has made it so, wait for a task, and each gets one.
+func TestManyWait(t *testing.T) {
+	t.Parallel()
+	for name, workers := range map[string]int{"as set up": 600, "room for one": 5} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := testContext(t)
+			c := setUp(t, Limits{})
+			if workers < 10 {
+				config := laneConfig(Normal, Limits{}.withDefaults())
+				config.MaxWaiting = 1
+				ok(t, c.js.DeleteConsumer(ctx, tasksStream, string(Normal)))
+				_, err := c.js.CreateConsumer(ctx, tasksStream, config)
+				ok(t, err)
+			}
+			all := make([]*Tasks, workers)
+			for i := range all {
+				all[i] = tasksOf(t, c, Normal)
+			}
+			got := make(chan int64, workers)
+			for _, tasks := range all {
+				go func() {
+					d, err := tasks.Next(ctx)
+					if err == nil {
+						err = d.DoubleAck(ctx)
+					}
+					if err != nil {
+						t.Error(err)
+						got <- -1
+						return
+					}
+					got <- d.ID.Chunk
+				}()
+			}
+			for chunk := range int64(workers) {
+				publish(t, c, Normal, chunk)
+			}
+			seen := map[int64]bool{}
+			for range workers {
+				seen[<-got] = true
+			}
+			if len(seen) != workers || seen[-1] {
+				t.Errorf("%d different tasks for %d workers", len(seen), workers)
+			}
+		})
+	}
+}
