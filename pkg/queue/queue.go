@@ -73,7 +73,7 @@ type Options struct {
 	URL     string        // a broker elsewhere, or several separated by commas; no secrets in it
 	Name    string        // what the broker's own tools show for this connection
 	Role    Role          // whose permissions it needs; empty where the broker does not tell roles apart
-	Timeout time.Duration // how long one request may take; 0 means 10 s
+	Timeout time.Duration // how long one request may take, and the last of several attempts at it; 0 means 10 s
 	Log     *slog.Logger  // nil means no logs
 
 	Credentials string // file that says who we are: .creds, nkey seed, or user:password

@@ -17,14 +17,22 @@ const (
 	lastPause  = time.Second
 )
 
+// firstAttempt is how long the first attempt at a request may take that can be
+// repeated. What a server was asked before it died, or before another one led, is never
+// answered, and everybody would stand still for as long as that is waited for. Each
+// further attempt may take twice as long, up to the Timeout of the Options, so that a
+// broker that is slow is waited for too.
+const firstAttempt = 2 * time.Second
+
 // Connected reports whether the broker is there at the moment.
 func (c *Conn) Connected() bool { return c.nc.IsConnected() }
 
 // do runs a request until it succeeds, fails for good, or ctx ends. The request
 // must be one that can be repeated.
 func (c *Conn) do(ctx context.Context, request func(context.Context) error) error {
+	patience := min(firstAttempt, c.timeout)
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		err := c.once(ctx, request)
+		err := c.attempt(ctx, patience, request)
 		if err == nil || ctx.Err() != nil || !isTransient(err) {
 			return err
 		}
@@ -34,13 +42,19 @@ func (c *Conn) do(ctx context.Context, request func(context.Context) error) erro
 		if err := c.sleep(ctx, pause); err != nil {
 			return err
 		}
+		patience = min(2*patience, c.timeout)
 	}
 }
 
-// once runs a request. Its context ends early when the connection is lost,
-// because the answer would never come.
+// once runs a request that may not be repeated, or only by those who know how.
 func (c *Conn) once(ctx context.Context, request func(context.Context) error) error {
-	attempt, cancel := context.WithTimeout(ctx, c.timeout)
+	return c.attempt(ctx, c.timeout, request)
+}
+
+// attempt runs a request. Its context ends early when the connection is lost,
+// because the answer would never come.
+func (c *Conn) attempt(ctx context.Context, patience time.Duration, request func(context.Context) error) error {
+	attempt, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	c.mu.Lock()
 	link, denials := c.link, c.denials

@@ -6,6 +6,7 @@ import (
 	"net"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -35,5 +36,27 @@ func TestTransient(t *testing.T) {
 		if got := isTransient(test.err); got != test.want {
 			t.Errorf("%v: transient is %v", test.err, got)
 		}
+	}
+}
+
+// What is not answered is asked again soon, and a slow broker is given more time with
+// each attempt, up to the timeout.
+func TestAttemptsGrow(t *testing.T) {
+	c := connect(t, Options{Server: start(t, ServerOptions{})})
+	wants := []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second, 10 * time.Second, 10 * time.Second}
+	attempt := 0
+	ok(t, c.do(testContext(t), func(ctx context.Context) error {
+		if attempt == len(wants) {
+			return nil
+		}
+		deadline, _ := ctx.Deadline()
+		if left, want := time.Until(deadline), wants[attempt]; left > want || left < want/2 {
+			t.Errorf("attempt %d may take %v, want %v", attempt, left, want)
+		}
+		attempt++
+		return context.DeadlineExceeded
+	}))
+	if attempt < len(wants) {
+		t.Errorf("%d attempts", attempt)
 	}
 }
