@@ -28,6 +28,9 @@ func connect(ctx context.Context, c *config.Config, verb string, log *slog.Logge
 	if errors.Is(err, queue.ErrOptions) {
 		return nil, withCode(exitConfig, err)
 	}
+	if errors.Is(err, queue.ErrUnreachable) && c.Origin("nats-url").Source == config.Default {
+		return nil, fmt.Errorf("%s: %w; is a NATS server running there? --nats-url or NATS_URL names another; flipmill run needs none", redact(c.NATSURL), err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s (from %s): %w", redact(c.NATSURL), c.Origin("nats-url"), err)
 	}

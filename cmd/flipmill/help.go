@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -43,5 +44,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	meant := config.DidYouMean(unknown.GetSpecifiedName(), names)
-	return withCode(exitUsage, fmt.Errorf("%w%s; flipmill help %s lists the flags", err, meant, cmd.Name()))
+	if !cmd.HasParent() {
+		return withCode(exitUsage, fmt.Errorf("%w before a verb%s; flipmill help lists the verbs", err, meant))
+	}
+	return withCode(exitUsage, fmt.Errorf("%w%s; flipmill help %s lists the flags", err, meant, strings.TrimPrefix(cmd.CommandPath(), "flipmill ")))
 }

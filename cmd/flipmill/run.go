@@ -108,6 +108,12 @@ func (r *runner) prepare() (err error) {
 // specOf says what is asked for.
 func specOf(c *config.Config) (puzzle.Spec, error) {
 	spec := c.Spec
+	known := slices.Concat([]string{"all"}, dataset.Columns(), dataset.Extras())
+	for _, name := range spec.Columns {
+		if !slices.Contains(known, name) {
+			return spec, withCode(exitConfig, c.Wrong("columns", fmt.Errorf("no column %q: want none, all, or some of %s%s", name, strings.Join(known[1:], ", "), config.DidYouMean(name, known))))
+		}
+	}
 	spec.Columns = selectColumns(spec.Columns)
 	spec.Keep = slices.DeleteFunc(slices.Clone(spec.Keep), func(name string) bool { return name == spec.Fields.Named().ID }) // it is the column id
 	if spec.Generate.Kind != "" {
@@ -131,8 +137,7 @@ func jobOf(c *config.Config, paths []string) string {
 }
 
 // selectColumns brings the chosen columns, nil for all but the extra ones, into schema
-// order and adds the row key if there are any. Names that are no columns stay at the
-// end, to be reported.
+// order and adds the row key if there are any.
 func selectColumns(chosen []string) []string {
 	usual := dataset.Columns()
 	switch {
@@ -145,11 +150,9 @@ func selectColumns(chosen []string) []string {
 	if i := slices.Index(names, "all"); i >= 0 {
 		names = slices.Replace(names, i, i+1, usual...)
 	}
-	columns := append(usual, dataset.Extras()...)
-	selected := slices.DeleteFunc(slices.Clone(columns), func(name string) bool {
+	return slices.DeleteFunc(append(usual, dataset.Extras()...), func(name string) bool {
 		return name != usual[0] && !slices.Contains(names, name)
 	})
-	return append(selected, slices.DeleteFunc(names, func(name string) bool { return slices.Contains(columns, name) })...)
 }
 
 // finished reports whether the dataset is there already. A finished dataset of

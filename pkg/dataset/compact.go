@@ -98,10 +98,7 @@ func (c *compaction) begin(path string) (done func(), err error) {
 	if err := c.old.settle(besideCompact); err != nil { // where it ends between two renames, there is no dataset
 		return nil, err
 	}
-	if c.was, err = ReadManifest(path); errors.Is(err, fs.ErrNotExist) {
-		err = noDataset(path, err)
-	}
-	if err != nil {
+	if c.was, err = ReadManifest(path); err != nil {
 		return nil, err
 	}
 	spec, err := c.was.Spec.ParseSpec()

@@ -160,7 +160,7 @@ func TestCompactErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.commit(t, d, 0)
-	for path, want := range map[string]string{output: "datasets are the folders in", d.Path(): "it is not finished", filepath.Join(output, "job=none"): "no such file"} {
+	for path, want := range map[string]string{output: "datasets are the folders in it", d.Path(): "no finished dataset in", filepath.Join(output, "job=none"): "no such file"} {
 		if _, _, err := dataset.Compact(path, 64); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}

@@ -109,13 +109,13 @@ func (d *Dir) temp(table, name string) (*os.File, error) {
 
 // createTemp creates a temporary file, which this process holds.
 func createTemp(folder, pattern string) (*os.File, error) {
-	for {
+	for tries := 0; ; tries++ {
 		if err := os.MkdirAll(folder, 0o777); err != nil {
 			return nil, fmt.Errorf("create temporary folder: %w", err)
 		}
 		f, err := os.CreateTemp(folder, pattern)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // somebody else has removed the empty folder
+		if errors.Is(err, fs.ErrNotExist) && tries < 100 {
+			continue // somebody else has removed the empty folder; in /proc it is never there
 		}
 		if err != nil {
 			return nil, fmt.Errorf("create temporary file: %w", err)

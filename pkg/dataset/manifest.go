@@ -103,6 +103,9 @@ type File struct {
 // fs.ErrNotExist where the dataset is not finished.
 func ReadManifest(path string) (*Manifest, error) {
 	data, err := os.ReadFile(filepath.Join(path, manifestName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, noDataset(path, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read manifest: %w", err)
 	}

@@ -40,3 +40,13 @@ func TestProbe(t *testing.T) {
 		t.Error("the probe removes what others have made")
 	}
 }
+
+// A folder in which no file can be made is an error, not an endless try.
+func TestTempWhereNoneCanBe(t *testing.T) {
+	for _, folder := range []string{"/proc", "/proc/flipmill"} {
+		if f, err := createTemp(folder, "flipmill.*.tmp"); err == nil {
+			f.Close()
+			t.Errorf("%s takes %s", folder, f.Name())
+		}
+	}
+}

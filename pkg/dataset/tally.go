@@ -1,9 +1,7 @@
 package dataset
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/flipmill/flipmill/pkg/tally"
 )
@@ -26,9 +24,6 @@ func ReadTally(path string) (*Manifest, *tally.Tally, error) {
 // anything but the manifest.
 func openFinished(path string) (*verifier, error) {
 	m, err := ReadManifest(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, noDataset(path, err)
-	}
 	if err != nil {
 		return nil, err
 	}

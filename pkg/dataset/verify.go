@@ -71,7 +71,7 @@ func Verify(path string, seen func(records, of int64)) (*Report, error) {
 			v.problem(manifestName, "missing: %s says that the dataset is finished", successName)
 			return v.report, nil
 		}
-		return nil, noDataset(path, err)
+		return nil, err
 	}
 	if err == nil {
 		v.spec, err = m.Spec.ParseSpec()
@@ -97,18 +97,18 @@ func Verify(path string, seen func(records, of int64)) (*Report, error) {
 	return v.report, nil
 }
 
-// noDataset says what path may be instead of a finished dataset.
+// noDataset says that path is no finished dataset, and what it may be instead.
 func noDataset(path string, err error) error {
 	entries, readErr := os.ReadDir(path)
 	if readErr != nil {
-		return err
+		return fmt.Errorf("no dataset in %s: %w", path, readErr)
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), "job=") {
-			return fmt.Errorf("%w; datasets are the folders in %s, such as %s", err, path, filepath.Join(path, e.Name()))
+			return fmt.Errorf("no dataset in %s itself: %w; datasets are the folders in it, such as %s", path, err, filepath.Join(path, e.Name()))
 		}
 	}
-	return fmt.Errorf("%w; if %s is a dataset, it is not finished", err, path)
+	return fmt.Errorf("no finished dataset in %s: %w", path, err)
 }
 
 // verifier holds one verification.

@@ -417,7 +417,7 @@ func TestVerifyElsewhere(t *testing.T) {
 	}
 	remove(t, path, "_SUCCESS")
 	remove(t, path, "manifest.json")
-	if _, err := dataset.Verify(path, nil); !errors.Is(err, fs.ErrNotExist) || !strings.HasSuffix(err.Error(), "it is not finished") {
+	if _, err := dataset.Verify(path, nil); !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), "no finished dataset in ") {
 		t.Errorf("without manifest: %v", err)
 	}
 }

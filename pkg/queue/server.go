@@ -127,10 +127,10 @@ const lockName = "flipmill.lock"
 // lockDir makes sure that this process alone uses a store: two servers on one
 // would destroy it without an error.
 func lockDir(dir string) (*os.File, error) {
-	for {
+	for tries := 0; ; tries++ {
 		f, err := lockFile(dir)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // removed since it was made
+		if errors.Is(err, fs.ErrNotExist) && tries < 100 {
+			continue // removed since it was made; in /proc it is never there
 		}
 		if err != nil {
 			return nil, err

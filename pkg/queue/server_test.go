@@ -63,3 +63,11 @@ func TestLockOfRemovedStore(t *testing.T) {
 	}
 	running.Wait()
 }
+
+// A folder in which nothing can be made is an error, not an endless try.
+func TestStoreWhereNoneCanBe(t *testing.T) {
+	if s, err := StartServer(ServerOptions{StoreDir: "/proc/flipmill"}); err == nil {
+		s.Close()
+		t.Error("there is a store in /proc")
+	}
+}
