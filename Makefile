@@ -35,7 +35,7 @@ CHAOS := $(GO) test -tags=$(TAGS) -count=1 -v ./cmd/flipmill -run='^TestChaos$$'
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # the steps of test load all cores by themselves
-.PHONY: help build test test-all unit single race fuzz readers bench bench-once compare e2e chaos chaos-long cut-long simulate lint vuln generate image release profile clean
+.PHONY: help build test test-all unit single race fuzz readers browser bench bench-once compare e2e chaos chaos-long cut-long simulate lint vuln generate image release profile clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,7 +43,7 @@ help: ## list the targets
 build: ## the static binary, bin/flipmill
 	$(BUILD) -o bin/flipmill ./cmd/flipmill
 
-test: lint vuln single race chaos fuzz readers bench-once ## everything that must pass before a commit
+test: lint vuln single race chaos fuzz readers browser bench-once ## everything that must pass before a commit
 
 test-all: test ## test, and every board of the small sizes
 	$(GO) test -count=1 -timeout=30m ./pkg/solver -all
@@ -67,12 +67,16 @@ fuzz: ## each fuzz target for FUZZTIME (10000x, that is runs)
 	.ci/fuzz $(FUZZTIME)
 
 NODE := cmd/flipmill/testdata/readers
+BROWSER := cmd/flipmill/testdata/browser
 
 readers: $(NODE)/node_modules/.package-lock.json ## DuckDB, arrow-go, Polars and hyparquet find the same in datasets of every form
 	$(GO) test -count=1 -tags=readers -run=Readers ./cmd/flipmill
 
-$(NODE)/node_modules/.package-lock.json: $(NODE)/package-lock.json
-	cd $(NODE) && npm ci --no-audit --no-fund
+browser: $(BROWSER)/node_modules/.package-lock.json ## the status pages in Chromium, with axe
+	$(GO) test -count=1 -tags=$(TAGS),browser -run='^TestStatusPages$$' ./cmd/flipmill
+
+%/node_modules/.package-lock.json: %/package-lock.json
+	cd $* && npm ci --no-audit --no-fund
 	touch $@
 
 bench-once: ## each benchmark once, so that none rots
