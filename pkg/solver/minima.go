@@ -8,13 +8,17 @@ import (
 	"github.com/flipmill/flipmill/pkg/puzzle"
 )
 
-// maxMinima bounds the work of Minima: combinations times patterns. That much takes
-// less than a second.
-const maxMinima = 1 << 22
+// Bounds of the work of Minima: combinations times patterns, and the cells, with
+// whose cube it grows besides. That much takes less than a second.
+const (
+	maxMinima      = 1 << 22
+	maxMinimaCells = 1 << 10
+)
 
 // Minima returns how many of all boards of the size need how many presses to reach
 // the target: element m counts those that need m. It returns nil where that takes
-// too long to find out. It never does up to a nullity of 1, and seldom on small boards.
+// too long to find out. Up to 1,024 cells it never does at a nullity of 0 or 1, and
+// seldom on small boards.
 //
 // Cells that are in the same quiet patterns make a class. How many presses a board's
 // shortest solution has depends only on how many any of its solutions has in each
@@ -26,7 +30,7 @@ func (s *Solver) Minima(target puzzle.Target) []*big.Int {
 	if joined { // a solution for one target plus toOne is one for the other
 		patterns++
 	}
-	if 1<<min(patterns, 62) > maxMinima {
+	if 1<<min(patterns, 62) > maxMinima || s.size.Cells() > maxMinimaCells {
 		return nil
 	}
 	m := combinations{classes: make([]int, 1<<patterns), moves: make([]int, 1<<patterns)}

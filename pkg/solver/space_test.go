@@ -151,8 +151,10 @@ func TestMinima(t *testing.T) {
 	if known < 100 {
 		t.Errorf("%d of %d histograms are known", known, len(want))
 	}
-	if mustSolver(t, "plus", puzzle.Size{Rows: 9, Cols: 9}).Minima(puzzle.Zero) != nil {
-		t.Error("the boards of 9×9 were gone through")
+	for _, size := range []puzzle.Size{{Rows: 9, Cols: 9}, {Rows: 256, Cols: 15}} {
+		if mustSolver(t, "plus", size).Minima(puzzle.Either) != nil {
+			t.Errorf("the boards of %s were gone through", size)
+		}
 	}
 }
 
