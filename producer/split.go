@@ -18,7 +18,7 @@ const (
 	maxChunkBytes = 640 << 10
 )
 
-// Estimated bytes in a task, besides the line masks and the texts.
+// Estimated bytes in a task, besides the masks and the texts.
 const (
 	runBytes    = 16 // a run's size and count, with protobuf's framing
 	spanBytes   = 16 // a span's count and framing, and its first line number; in a result an entry of a dictionary
@@ -35,7 +35,7 @@ type splitter struct {
 
 	chunk  puzzle.Chunk
 	masks  []uint16 // of the chunk's other runs
-	boards []uint16 // lines of the boards of the last run, one board after the other
+	boards []uint16 // masks of the boards of the last run, one board after the other
 
 	records     int
 	rowBytes    int // estimate of a row with a board of the last run's size
@@ -48,7 +48,7 @@ func newSplitter(spec puzzle.Spec) *splitter { return &splitter{spec: spec} }
 // RangeRecords returns how many boards of a generated corpus are a chunk. Their task
 // is small, but the worker that makes them needs memory as for others.
 func RangeRecords(spec puzzle.Spec) int {
-	most := min(maxChunkRecords, maxChunkBytes/(2*spec.Size.Lines()))
+	most := min(maxChunkRecords, maxChunkBytes/(2*spec.Size.BoardMasks()))
 	if row := dataset.EstimateRow(spec, spec.Size.Cells()); row > 0 { // without columns it is 0
 		most = min(most, maxChunkBytes/row)
 	}
@@ -174,7 +174,7 @@ func (s *splitter) lastSize() puzzle.Size {
 	return puzzle.Size{}
 }
 
-// closeRun stores the collected boards of the last run line by line.
+// closeRun stores the collected boards of the last run mask by mask.
 func (s *splitter) closeRun() {
 	if len(s.boards) == 0 {
 		return
@@ -183,11 +183,11 @@ func (s *splitter) closeRun() {
 	n := len(s.masks)
 	s.masks = slices.Grow(s.masks, len(s.boards))[:n+len(s.boards)]
 	run.Masks = s.masks[n:]
-	lines := run.Lines()
-	for l := range lines {
-		dst := run.Masks[l*run.Count : (l+1)*run.Count]
+	masks := run.BoardMasks()
+	for k := range masks {
+		dst := run.Masks[k*run.Count : (k+1)*run.Count]
 		for i := range dst {
-			dst[i] = s.boards[i*lines+l]
+			dst[i] = s.boards[i*masks+k]
 		}
 	}
 	s.boards = s.boards[:0]

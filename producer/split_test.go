@@ -32,7 +32,7 @@ func testSpec(t testing.TB) puzzle.Spec {
 func board(rng *rand.Rand, size puzzle.Size) puzzle.Run {
 	run := puzzle.NewRun(size, 1)
 	for l := range run.Masks {
-		run.Masks[l] = uint16(rng.Uint32()) & (1<<size.Width() - 1)
+		run.Masks[l] = uint16(rng.Uint32()) & run.FullMask(l)
 	}
 	return run
 }
@@ -66,6 +66,7 @@ func shapes() []shape {
 		boards("5x5", 50_000, size(5, 5)),
 		boards("15x15", 12_000, size(15, 15)),
 		boards("16x16", 12_000, size(16, 16)),
+		boards("19x19", 8000, size(19, 19)),
 		boards("256x16", 1500, size(256, 16)),
 		boards("16x256", 1500, size(16, 256)),
 		boards("5x5 and 5x6 in turn", 30_000, size(5, 5), size(5, 6)),
@@ -113,7 +114,7 @@ func shapes() []shape {
 			if rng.IntN(10) == 0 {
 				rec.Reject = reject(rng, rng.IntN(puzzle.MaxRaw+1))
 			} else {
-				rec.Board = board(rng, size(1+rng.IntN(9)/8*rng.IntN(30), 1+rng.IntN(puzzle.MaxWidth)))
+				rec.Board = board(rng, size(1+rng.IntN(9)/8*rng.IntN(30), 1+rng.IntN(16)))
 			}
 			return rec
 		}},
@@ -190,7 +191,7 @@ func records(c *puzzle.Chunk) (list []string) {
 			rec.Reject, rejects = rejects[0], rejects[1:]
 		} else {
 			rec.Board = puzzle.NewRun(runs[0].Size, 1)
-			for l := range rec.Board.Lines() {
+			for l := range rec.Board.BoardMasks() {
 				rec.Board.Masks[l] = runs[0].Masks[l*runs[0].Count+at]
 			}
 			if at++; at == runs[0].Count {
@@ -306,7 +307,7 @@ func randomAnswers(rng *rand.Rand, c *puzzle.Chunk) []puzzle.Answers {
 			a.MinMoves[k], a.OptimalCount[k] = int32(rng.IntN(run.Cells()+1)), 1+rng.Int64N(1<<16)
 		}
 		for l := range a.Solutions.Masks {
-			a.Solutions.Masks[l] = uint16(rng.Uint32()) & (1<<run.Width() - 1)
+			a.Solutions.Masks[l] = uint16(rng.Uint32()) & run.FullMask(l/run.Count)
 		}
 	}
 	return answers
@@ -323,7 +324,7 @@ func TestMadeBoards(t *testing.T) {
 			n := RangeRecords(spec)
 			run := puzzle.NewRun(size, n)
 			for k := range run.Masks {
-				run.Masks[k] = uint16(rng.Uint32()) & uint16(1<<run.Width()-1)
+				run.Masks[k] = uint16(rng.Uint32()) & run.FullMask(k/run.Count)
 			}
 			chunk := &puzzle.Chunk{Spans: []puzzle.Span{{Records: n}}, Runs: []puzzle.Run{run}}
 			if task, result := messageSizes(t, spec, chunk); n < 1 || n > maxChunkRecords || max(task, result) > 1000<<10 {
@@ -384,6 +385,7 @@ func TestChunkEnds(t *testing.T) {
 		{"15x15", dataset.CompressionZstd, []int{9929, 2071}},
 		{"16x16", dataset.CompressionSnappy, []int{3900, 3900, 3900, 300}},
 		{"256x16", dataset.CompressionZstd, []int{635, 635, 230}},
+		{"19x19", dataset.CompressionZstd, []int{6553, 1447}},
 		{"5x5 and 5x6 in turn", dataset.CompressionZstd, []int{23404, 6596}},
 		{"rejects of 256 raw bytes", dataset.CompressionZstd, []int{2187, 2187, 626}},
 		{"a file for every record", dataset.CompressionZstd, []int{2323, 2323, 2323, 2031}},

@@ -84,7 +84,7 @@ func selection(run puzzle.Run, wanted func(i int) bool) puzzle.Run {
 			kept.Masks = append(kept.Masks, mask)
 		}
 	}
-	kept.Count = len(kept.Masks) / run.Lines()
+	kept.Count = len(kept.Masks) / run.BoardMasks()
 	return kept
 }
 

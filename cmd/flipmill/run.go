@@ -116,6 +116,11 @@ func specOf(c *config.Config) (puzzle.Spec, error) {
 	}
 	spec.Columns = selectColumns(spec.Columns)
 	spec.Keep = slices.DeleteFunc(slices.Clone(spec.Keep), func(name string) bool { return name == spec.Fields.Named().ID }) // it is the column id
+	if spec.Size != (puzzle.Size{}) {
+		if err := spec.Rule.CheckSize(spec.Size); err != nil {
+			return spec, withCode(exitConfig, c.Wrong("size", err))
+		}
+	}
 	if spec.Generate.Kind != "" {
 		var err error
 		if spec, err = generatedSpec(c, spec); err != nil {
@@ -248,7 +253,7 @@ func fingerprint(spec puzzle.Spec, paths []string, stdin io.Reader) (string, err
 // corpusOptions says how the corpus is written.
 func corpusOptions(spec puzzle.Spec) corpus.Options {
 	return corpus.Options{
-		Format: spec.Format, Size: spec.Size, Symbols: spec.Symbols, MaxLine: spec.MaxLine,
+		Format: spec.Format, Rule: spec.Rule, Size: spec.Size, Symbols: spec.Symbols, MaxLine: spec.MaxLine,
 		Frame: spec.Frame, ColumnMajor: spec.ColumnMajor, Fields: spec.Fields, Keep: spec.Keep,
 	}
 }

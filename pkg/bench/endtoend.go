@@ -138,7 +138,7 @@ func readRows(spec puzzle.Spec, path string) error {
 		return err
 	}
 	defer c.Close()
-	lines := spec.Size.Lines()
+	each := spec.Size.BoardMasks()
 	var masks []uint16
 	var boards puzzle.Run
 	for line := int64(1); err == nil; line += int64(boards.Count) {
@@ -146,10 +146,10 @@ func readRows(spec puzzle.Spec, path string) error {
 		if len(masks) == 0 {
 			break
 		}
-		boards.Reset(spec.Size, len(masks)/lines)
-		for l := range lines {
+		boards.Reset(spec.Size, len(masks)/each)
+		for k := range each {
 			for i := range boards.Count {
-				boards.Masks[l*boards.Count+i] = masks[i*lines+l]
+				boards.Masks[k*boards.Count+i] = masks[i*each+k]
 			}
 		}
 		r.solve(boards, line)

@@ -75,7 +75,7 @@ func parse(text []byte, format string, size puzzle.Size, want int) error {
 	var masks []uint16
 	for got := 0; ; {
 		masks, err = readSome(c, masks[:0], want)
-		got += len(masks) / size.Lines()
+		got += len(masks) / size.BoardMasks()
 		switch {
 		case err == io.EOF && got == want:
 			return nil

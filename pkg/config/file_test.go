@@ -184,7 +184,7 @@ func TestValues(t *testing.T) {
 		{"job", []string{"", "a", "a-0", "a" + strings.Repeat("b", 62)}, []string{"A", "0a", "a_b", "a.b", "a/b", "a\n", "a" + strings.Repeat("b", 63)}},
 		{"output", []string{".", "s3://bucket/x"}, []string{""}},
 		{"rule", []string{"plus", "king-torus", "stencil:010/111/010"}, []string{"", "Plus", "fridge-torus", "stencil:000/000/000"}},
-		{"size", []string{"", "1x1", "256x16", "16x256"}, []string{"0x1", "17x17", "5", "5x6x7", "5 x 6"}},
+		{"size", []string{"", "1x1", "256x64", "64x256"}, []string{"0x1", "65x65", "5", "5x6x7", "5 x 6"}},
 		{"symbols", []string{"b=1,w=0", "0=1,1=0"}, []string{"", "b=1", "b=1,b=0"}},
 		{"columns", []string{"all", "none", "board"}, []string{"", "a,,b", "a,a", "a, a"}},
 		{"http", []string{"", ":9464", "0.0.0.0:0", "[::1]:9464", "metrics.local:80"}, []string{"9464", ":", ":http", "a b:1"}},

@@ -35,12 +35,12 @@ func blocksTests() []readTest {
 		{"sized, truncated in a row", sized, "010\n11", []string{"1 truncated the source ends after 2 of the 3 cells of row 2"}, []string{"010\n11"}},
 		{"truncated in a row", sizeless, "010\n11", []string{"1 truncated the source ends after 2 of the 3 cells of row 2"}, []string{"010\n11"}},
 		{"too many rows", sizeless, strings.Repeat("1\n", 257) + "\n1\n", []string{
-			"1 too_large size 257x1: the shorter side may have at most 16 cells and the longer at most 256", "259 1x1 1",
+			"1 too_large size 257x1: the shorter side may have at most 64 cells and the longer at most 256", "259 1x1 1",
 		}, []string{strings.Repeat("1\n", 128)}},
-		{"too many cells", sizeless, strings.Repeat(strings.Repeat("0", 1000)+"\n", 100) + "\n1\n", []string{"1 too_large more than 4096 cells", "102 1x1 1"}, []string{strings.Repeat("0", 256)}},
-		{"too large", sizeless, strings.Repeat("00000000000000000\n", 17) + "\n1\n", []string{
-			"1 too_large size 17x17: the shorter side may have at most 16 cells and the longer at most 256", "19 1x1 1",
-		}, []string{strings.Repeat("00000000000000000\n", 17)[:256]}},
+		{"too many cells", sizeless, strings.Repeat(strings.Repeat("0", 1000)+"\n", 100) + "\n1\n", []string{"1 too_large more than 16384 cells", "102 1x1 1"}, []string{strings.Repeat("0", 256)}},
+		{"too large", sizeless, strings.Repeat(strings.Repeat("0", 65)+"\n", 65) + "\n1\n", []string{
+			"1 too_large size 65x65: the shorter side may have at most 64 cells and the longer at most 256", "67 1x1 1",
+		}, []string{strings.Repeat(strings.Repeat("0", 65)+"\n", 65)[:256]}},
 		{"long line", short, "01\n0000000010\n10\n\n11\n11\n", []string{"1 line_too_long line 2 has more than 8 bytes", "5 2x2 1111"}, []string{"01\n0000000010\n10"}},
 	}
 }

@@ -62,6 +62,7 @@ func Formats() []string {
 // Options says how a corpus is written.
 type Options struct {
 	Format  string         // one of Formats; empty means Auto
+	Rule    puzzle.Rule    // what the boards are for: it may limit their size; may be zero
 	Size    puzzle.Size    // size of every board; zero where the corpus shows it
 	Symbols puzzle.Symbols // characters of the cells; zero means puzzle.Digits
 	MaxLine int            // bytes of the longest line, or record of several, that is read; 0 means 64 KiB
@@ -227,7 +228,7 @@ func (o Options) validate() error {
 	case o.MaxLine < 0:
 		return fmt.Errorf("longest corpus line of %d bytes: want at least 1", o.MaxLine)
 	case o.Size != puzzle.Size{}:
-		return o.Size.Validate()
+		return o.Rule.CheckSize(o.Size)
 	}
 	return nil
 }

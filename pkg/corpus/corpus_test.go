@@ -63,7 +63,7 @@ func (l layout) append(dst []byte, board puzzle.Run) []byte {
 func randomBoard(rng *rand.Rand, size puzzle.Size) puzzle.Run {
 	board := puzzle.NewRun(size, 1)
 	for i := range board.Masks {
-		board.Masks[i] = uint16(rng.Uint32()) & (1<<size.Width() - 1)
+		board.Masks[i] = uint16(rng.Uint32()) & size.FullMask(i)
 	}
 	return board
 }
@@ -239,7 +239,7 @@ func TestUnreadable(t *testing.T) {
 		{[]string{good, dir}, corpus.Options{}, "", dir + ": no files in this folder"},
 		{[]string{good, filepath.Join(dir, "none")}, corpus.Options{}, "", "none: no such file"},
 		{[]string{good}, corpus.Options{Format: "tex"}, "", `format "tex": want auto, lines, blocks, grid`},
-		{[]string{good}, corpus.Options{Size: puzzle.Size{Rows: 17, Cols: 17}}, "", "size 17x17"},
+		{[]string{good}, corpus.Options{Size: puzzle.Size{Rows: 65, Cols: 65}}, "", "size 65x65"},
 		{[]string{good}, corpus.Options{MaxLine: -1}, "", "-1 bytes"},
 		{[]string{"-"}, corpus.Options{Format: corpus.Lines}, "\n0101\n", "read -, line 2: lines of 4 cells do not show their size: give --size"},
 		{[]string{"-"}, corpus.Options{}, "\x1f\x8b", "read -: the gzip file is cut off: unexpected EOF"},

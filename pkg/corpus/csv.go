@@ -248,7 +248,7 @@ func (n *named) size(rec *Record, rows, cols []byte) puzzle.Size {
 	case n.opts.Size != puzzle.Size{} && size != n.opts.Size:
 		rec.reject(puzzle.BadSize, "board of %s, want %s", size, n.opts.Size)
 	default:
-		rejectSize(rec, size)
+		n.sheet.rejectSize(rec, size)
 	}
 	return size
 }

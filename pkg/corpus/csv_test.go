@@ -29,11 +29,11 @@ func csvTests() []readTest {
 		{"given size", sized, "board,id\n010110,7\n010/110,8\n01/10,9\n01011,10\n", []string{
 			"2 2x3 010110 [7]", "3 2x3 010110 [8]", "4 bad_size board of 2x2, want 2x3", "5 ragged_row 5 cells, want 6 for 2x3"}, []string{"01/10,9", "01011,10"}},
 		{"column by column", byColumns, "board\n011001\n010/110\n", []string{"2 2x3 010101 [-]", "3 2x3 010110 [-]"}, nil},
-		{"sizes of their own", plain, "rows,cols,board\n2,3,010110\n3,2,010110\n, ,01/10\n2,,01/10\nx,2,01/10\n17,17,0\n2,2,011\n0,0,\n", []string{
+		{"sizes of their own", plain, "rows,cols,board\n2,3,010110\n3,2,010110\n, ,01/10\n2,,01/10\nx,2,01/10\n65,65,0\n2,2,011\n0,0,\n", []string{
 			"2 2x3 010110 [-]", "3 3x2 010110 [-]", "4 2x2 0110 [-]", `5 bad_size "2" rows and "" columns, want two numbers`,
 			`6 bad_size "x" rows and "2" columns, want two numbers`,
-			"7 too_large size 17x17: the shorter side may have at most 16 cells and the longer at most 256", "8 ragged_row 3 cells, want 4 for 2x2",
-			"9 bad_size size 0x0: a board has at least 1 row and 1 column"}, []string{"2,,01/10", "x,2,01/10", "17,17,0", "2,2,011", "0,0,"}},
+			"7 too_large size 65x65: the shorter side may have at most 64 cells and the longer at most 256", "8 ragged_row 3 cells, want 4 for 2x2",
+			"9 bad_size size 0x0: a board has at least 1 row and 1 column"}, []string{"2,,01/10", "x,2,01/10", "65,65,0", "2,2,011", "0,0,"}},
 		{"quotes", plain, "\"id\",\"board\"\n\"a\"\"b\",\"01/10\"\n\"two\nlines\",\"01\n10\"\n\"\",\"0110\n\"\n", []string{
 			"2 2x2 0110 [a\"b]", "3 2x2 0110 [two\nlines]", "6 1x4 0110 [-]"}, nil},
 		{"bad quotes", plain, "id,board\na\"b,01/10\n\"a\"b,01/10\n\"a\",01/10\n\"a\n\n", []string{

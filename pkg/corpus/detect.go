@@ -11,6 +11,9 @@ import (
 	"github.com/flipmill/flipmill/pkg/puzzle"
 )
 
+// plainRow is the most cells of lines that are rather rows of one board than boards.
+const plainRow = 16
+
 const howToSay = "give --format, and --symbols if the cells are not 1 and 0"
 
 // formatOfName tells a format from the ending of a file's name, before which
@@ -83,7 +86,7 @@ func detect(view []byte, opts Options) (format string, err error) {
 	case len(rest) > 0:
 		return Lines, nil
 	case size == puzzle.Size{}:
-		return detectSizeless(view, n)
+		return detectSizeless(view, opts, n)
 	case n == size.Cells():
 		return Lines, nil
 	case n == size.Cols:
@@ -144,7 +147,7 @@ func isGrid(s *sheet, first, below []byte) bool {
 
 // detectSizeless tells lines from blocks where cells are all that there is: n
 // in the first line.
-func detectSizeless(view []byte, n int) (string, error) {
+func detectSizeless(view []byte, opts Options, n int) (string, error) {
 	rows := 0
 	text, more := view, false
 	for len(text) > 0 && !more {
@@ -157,9 +160,9 @@ func detectSizeless(view []byte, n int) (string, error) {
 	more = more && len(bytes.Trim(text, " \t\r\n")) > 0
 	size := puzzle.Size{Rows: rows, Cols: n}
 	switch {
-	case rows == 1 || size.Validate() != nil:
+	case rows == 1 || opts.Rule.CheckSize(size) != nil:
 		return Lines, nil
-	case more || n <= puzzle.MaxWidth:
+	case more || n <= plainRow:
 		return Blocks, nil
 	}
 	return "", fmt.Errorf("%d lines of %d cells are one board of %s (give --format blocks) or %d boards (give --format lines --size ROWSxCOLS)", rows, n, size, rows)

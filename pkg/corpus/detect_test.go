@@ -14,6 +14,10 @@ func TestAuto(t *testing.T) {
 	}
 	letters := corpus.Options{Symbols: puzzle.Symbols{On: 'b', Off: 'w'}}
 	lettersSized := corpus.Options{Symbols: letters.Symbols, Size: puzzle.Size{Rows: 4, Cols: 4}}
+	fridge, err := puzzle.ParseRule("fridge")
+	if err != nil {
+		t.Fatal(err)
+	}
 	many := func(n int, line string) string { return strings.Repeat(line+"\n", n) }
 	for _, test := range []struct {
 		text string
@@ -51,7 +55,10 @@ func TestAuto(t *testing.T) {
 		{"01\n10\n\n11", corpus.Options{}, corpus.Blocks},
 		{many(256, "0101"), corpus.Options{}, corpus.Blocks},
 		{many(257, "0101"), corpus.Options{}, "lines of 4 cells do not show their size"},
-		{many(17, strings.Repeat("0", 25)), corpus.Options{}, "lines of 25 cells do not show their size"},
+		{many(65, strings.Repeat("0", 65)), corpus.Options{}, "lines of 65 cells do not show their size"},
+		{many(17, strings.Repeat("0", 25)), corpus.Options{}, "17 lines of 25 cells are one board of 17x25"},
+		{many(17, strings.Repeat("0", 25)), corpus.Options{Rule: fridge}, "lines of 25 cells do not show their size"},
+		{many(17, strings.Repeat("0", 25)) + "\n" + many(17, strings.Repeat("0", 25)), corpus.Options{}, corpus.Blocks},
 		{many(5, strings.Repeat("0", 25)) + "\n" + many(5, strings.Repeat("0", 25)), corpus.Options{}, corpus.Blocks},
 		{many(5, strings.Repeat("0", 25)), corpus.Options{}, "5 lines of 25 cells are one board of 5x25 (give --format blocks) or 5 boards (give --format lines --size"},
 		{many(5, strings.Repeat("0", 25)) + "\n\n", corpus.Options{}, "5 lines of 25 cells are one board"},

@@ -140,7 +140,7 @@ func expectBoard(line int, rows []string, size puzzle.Size, good bool) string {
 	}
 	long, short := max(len(rows), cols), min(len(rows), cols)
 	fits := size.Cols == 0 || len(rows) == size.Rows && cols == size.Cols
-	if !good || !fits || short < 1 || short > 16 || long > 256 {
+	if !good || !fits || short < 1 || short > 64 || long > 256 {
 		return fmt.Sprint(line, " reject")
 	}
 	return fmt.Sprintf("%d %dx%d %s", line, len(rows), cols, text.String())
@@ -211,7 +211,7 @@ func TestFaultsStayLocal(t *testing.T) {
 		{layout{format: corpus.Blocks}, corpus.Options{Size: puzzle.Size{Rows: 3, Cols: 4}}, []string{"x\n\n", "0101\n1111\n0\n", "0\n0\n0\n", "0101\n0101\n\n"}},
 		{layout{format: corpus.Grid, gap: " "}, corpus.Options{}, []string{
 			"x\n", "hello, world\n1 2 3\n", "3 3\n0 1 1\n0 1 1\n", "3 3\n0 1 1\n0 1 2\n0 1 1\n", "2 2\n0 1\n0 1 1\n", "0 1 1\n", "0 0\n", "5 0\n", "3\n",
-			"999999999 999999999\n", "999999999 2\n1 1\n1 1\n", "1 1\n", "1 3\n10 1\n", "17 17\n0 0\n", strings.Repeat("0", 1e5) + "\n", "2 2\n0 1\n" + strings.Repeat("0", 1e5) + "\n",
+			"999999999 999999999\n", "999999999 2\n1 1\n1 1\n", "1 1\n", "1 3\n10 1\n", "65 65\n0 0\n", strings.Repeat("0", 1e5) + "\n", "2 2\n0 1\n" + strings.Repeat("0", 1e5) + "\n",
 		}},
 	} {
 		rng := rand.New(rand.NewPCG(7, 8))

@@ -37,7 +37,7 @@ func (g *grid) next(in *scanner, rec *Record) error {
 	case g.size != puzzle.Size{} && size != g.size:
 		rec.reject(puzzle.BadSize, "board of %s, want %s", size, g.size)
 	default:
-		rejectSize(rec, size)
+		g.sheet.rejectSize(rec, size)
 	}
 	if !ok {
 		size.Rows = -1 // unknown: all rows up to the next header

@@ -37,16 +37,16 @@ func gridTests() []readTest {
 			"4 bad_size size 0x5: a board has at least 1 row and 1 column",
 			"5 bad_size size 2x0: a board has at least 1 row and 1 column", "6 1x3 011",
 		}, []string{"0 0", "0 5", "2 0"}},
-		{"too large", opts, "17 17\n" + strings.Repeat("0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n", 17) + good, []string{
-			"1 too_large size 17x17: the shorter side may have at most 16 cells and the longer at most 256", "19 1x3 011",
-		}, []string{("17 17\n" + strings.Repeat("0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n", 17))[:256]}},
+		{"too large", opts, "65 65\n" + strings.Repeat(strings.Repeat("0 ", 65)+"\n", 65) + good, []string{
+			"1 too_large size 65x65: the shorter side may have at most 64 cells and the longer at most 256", "67 1x3 011",
+		}, []string{("65 65\n" + strings.Repeat(strings.Repeat("0 ", 65)+"\n", 65))[:256]}},
 		{"absurd headers", opts, "99999999999999999999999 3\n0 1 1\n" + good + "999999999 2\n1 1\n" + good, []string{
-			"1 too_large size 1000000000x3: the shorter side may have at most 16 cells and the longer at most 256", "3 1x3 011",
-			"5 too_large size 999999999x2: the shorter side may have at most 16 cells and the longer at most 256", "7 1x3 011",
+			"1 too_large size 1000000000x3: the shorter side may have at most 64 cells and the longer at most 256", "3 1x3 011",
+			"5 too_large size 999999999x2: the shorter side may have at most 64 cells and the longer at most 256", "7 1x3 011",
 		}, []string{"99999999999999999999999 3\n0 1 1", "999999999 2\n1 1"}},
 		{"absurd header at the end", opts, good + "999999999 2\n1 1\n1 1\n", []string{
 			"1 1x3 011",
-			"3 too_large size 999999999x2: the shorter side may have at most 16 cells and the longer at most 256",
+			"3 too_large size 999999999x2: the shorter side may have at most 64 cells and the longer at most 256",
 		}, []string{"999999999 2\n1 1\n1 1"}},
 		{"truncated", opts, good + "3 3\n0 1 1\n\n", []string{"1 1x3 011", "3 truncated the source ends after 1 of the 3 rows"}, []string{"3 3\n0 1 1"}},
 		{"truncated header", opts, good + "3", []string{"1 1x3 011", "3 bad_size want a header, two numbers ROWS COLS, found \"3\""}, []string{"3"}},

@@ -43,7 +43,7 @@ func jsonLinesTests() []readTest {
 			"4 bad_syntax invalid character 'b' looking for beginning of value", "5 bad_syntax invalid character '\u00c2' looking for beginning of value"}, nil},
 		{"cut off", plain, "[[0,1]]\n[[0,", []string{"1 1x2 01", "2 truncated the source ends within the value"}, []string{"[[0,"}},
 		{"too deep", plain, strings.Repeat("[", 17) + strings.Repeat("]", 17) + "\n", []string{"1 bad_syntax more than 16 brackets deep"}, nil},
-		{"too large", plain, "[[" + strings.Repeat("0,", 4096) + "0]]\n", []string{"1 too_large more than 4096 cells"}, nil},
+		{"too large", plain, "[[" + strings.Repeat("0,", 16384) + "0]]\n", []string{"1 too_large more than 16384 cells"}, nil},
 	}
 }
 

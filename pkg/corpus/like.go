@@ -28,7 +28,7 @@ func (c *Corpus) NextLike(rec *Record, dst []uint16, most int) ([]uint16, int) {
 // are anything but cells to next.
 func (l *lines) plain(in *scanner, dst []uint16, most int) ([]uint16, int) {
 	size, cells := l.size, l.size.Cells()
-	if size == (puzzle.Size{}) || size.Transposed() || l.sheet.columns || cells > in.max || in.again {
+	if size == (puzzle.Size{}) || size.Transposed() || size.LineMasks() > 1 || l.sheet.columns || cells > in.max || in.again {
 		return dst, 0
 	}
 	const room = 16 + 2 // bytes that are looked at behind the start of the last row

@@ -53,12 +53,12 @@ func linesTests() []readTest {
 			"1 2x2 0110",
 			"2 bad_size a line of 4 cells does not show its size: give --size ROWSxCOLS, or put a / between rows",
 		}, []string{"0110"}},
-		{"too large", sizeless, strings.Repeat("0", 257) + "/\n" + strings.Repeat("00000000000000000/", 17) + "\n" + strings.Repeat("1", 4097) + "\n" + strings.Repeat("1", 256) + "/\n", []string{
-			"1 too_large size 1x257: the shorter side may have at most 16 cells and the longer at most 256",
-			"2 too_large size 17x17: the shorter side may have at most 16 cells and the longer at most 256",
-			"3 too_large more than 4096 cells",
+		{"too large", sizeless, strings.Repeat("0", 257) + "/\n" + strings.Repeat(strings.Repeat("0", 65)+"/", 65) + "\n" + strings.Repeat("1", 16385) + "\n" + strings.Repeat("1", 256) + "/\n", []string{
+			"1 too_large size 1x257: the shorter side may have at most 64 cells and the longer at most 256",
+			"2 too_large size 65x65: the shorter side may have at most 64 cells and the longer at most 256",
+			"3 too_large more than 16384 cells",
 			"4 1x256 " + strings.Repeat("1", 256),
-		}, []string{strings.Repeat("0", 256), strings.Repeat("00000000000000000/", 17)[:256], strings.Repeat("1", 256)}},
+		}, []string{strings.Repeat("0", 256), strings.Repeat(strings.Repeat("0", 65)+"/", 65)[:256], strings.Repeat("1", 256)}},
 		{"truncated", sized, "010110\n0101", []string{"1 2x3 010110", "2 truncated the source ends after 4 of the 6 cells"}, []string{"0101"}},
 		{"truncated in a row", sizeless, "01/1", []string{"1 truncated the source ends after 1 of the 2 cells of row 2"}, []string{"01/1"}},
 		{"truncated between rows", sized, "010/", []string{"1 truncated the source ends after 1 of the 2 rows"}, []string{"010/"}},

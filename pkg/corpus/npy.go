@@ -112,7 +112,7 @@ func (y *npy) fit(shape []int64) error {
 	case shape[0] != int64(y.want.Cells()):
 		return fmt.Errorf("boards of %d cells, want %d for %s", shape[0], y.want.Cells(), y.want)
 	}
-	return y.size.Validate()
+	return y.sheet.rule.CheckSize(y.size)
 }
 
 func (y *npy) next(in *scanner, rec *Record) error {

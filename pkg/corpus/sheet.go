@@ -25,6 +25,7 @@ const (
 
 // sheet collects the cells of one record, row by row, and makes them a board.
 type sheet struct {
+	rule    puzzle.Rule
 	symbols puzzle.Symbols
 	class   [256]byte
 
@@ -39,7 +40,7 @@ type sheet struct {
 }
 
 func newSheet(opts Options) *sheet {
-	s := &sheet{symbols: opts.Symbols, columns: opts.ColumnMajor, cells: make([]byte, maxCells+opts.MaxLine+16)}
+	s := &sheet{rule: opts.Rule, symbols: opts.Symbols, columns: opts.ColumnMajor, cells: make([]byte, maxCells+opts.MaxLine+16)}
 	for b := range s.class {
 		s.class[b] = other
 	}
@@ -219,7 +220,7 @@ func (s *sheet) board(rec *Record) {
 	size := puzzle.Size{Rows: s.rows, Cols: s.cols}
 	known := rec.Board.Size == size && rec.Board.Count == 1 // as most often
 	if !known {
-		rejectSize(rec, size)
+		s.rejectSize(rec, size)
 	}
 	if rec.Rejected() {
 		return
@@ -234,12 +235,16 @@ func (s *sheet) board(rec *Record) {
 	if size.Transposed() {
 		clear(masks)
 		for k, cell := range s.cells[:s.n] {
-			masks[k%size.Cols] |= uint16(cell) << (size.Rows - 1 - k/size.Cols)
+			if cell == 1 {
+				rec.Board.SetCell(0, k/size.Cols, k%size.Cols)
+			}
 		}
 		return
 	}
-	for row := range masks {
-		masks[row] = pack(s.cells[row*size.Cols:], size.Cols)
+	cells := s.cells
+	for k := range masks {
+		width := size.MaskWidth(k)
+		masks[k], cells = pack(cells, width), cells[width:]
 	}
 }
 
@@ -267,8 +272,8 @@ func pack8(cells []byte) uint16 {
 	return uint16(binary.LittleEndian.Uint64(cells) & ones * packBits >> 56)
 }
 
-func rejectSize(rec *Record, size puzzle.Size) {
-	err := size.Validate()
+func (s *sheet) rejectSize(rec *Record, size puzzle.Size) {
+	err := s.rule.CheckSize(size)
 	switch {
 	case err == nil:
 	case size.Rows < 1 || size.Cols < 1:

@@ -74,7 +74,7 @@ func pressed(rng *rand.Rand, spec puzzle.Spec, size puzzle.Size, count int) (puz
 		switch {
 		case i%7 == 3:
 			a.Status[i], a.MinMoves[i], a.OptimalCount[i], a.Reached[i] = puzzle.Impossible, 0, 0, puzzle.Zero
-			for l := range size.Lines() {
+			for l := range size.BoardMasks() {
 				a.Solutions.Masks[l*count+i] = 0
 			}
 		case i%11 == 5:
@@ -162,13 +162,17 @@ func (c corpus) input() dataset.Input {
 func smallCorpus(t testing.TB, spec puzzle.Spec) corpus {
 	rng := random(1)
 	c := corpus{spec: spec}
+	wide := puzzle.Size{Rows: 19, Cols: 33}
+	if spec.Rule.CheckSize(wide) != nil {
+		wide.Rows = 3
+	}
 	first := int64(0)
 	for i := range 5 {
 		rejects := 0
 		if i == 3 {
 			rejects = 4
 		}
-		a := makeChunk(rng, spec, first, map[puzzle.Size]int{{Rows: 5, Cols: 5}: 60, {Rows: 3, Cols: 7}: 30, {Rows: 2, Cols: 20}: 5}, rejects)
+		a := makeChunk(rng, spec, first, map[puzzle.Size]int{{Rows: 5, Cols: 5}: 60, {Rows: 3, Cols: 7}: 30, {Rows: 2, Cols: 20}: 3, wide: 2}, rejects)
 		c.chunks = append(c.chunks, a)
 		first += int64(a.chunk.Records())
 	}

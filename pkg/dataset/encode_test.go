@@ -140,7 +140,7 @@ func TestEncodeResults(t *testing.T) {
 			{{Rows: 5, Cols: 5}: 1},
 			{{Rows: 1, Cols: 1}: 9},
 			{{Rows: 5, Cols: 5}: 300, {Rows: 6, Cols: 5}: 200, {Rows: 15, Cols: 15}: 40},
-			{{Rows: 16, Cols: 16}: 20, {Rows: 3, Cols: 200}: 20, {Rows: 256, Cols: 2}: 20},
+			{{Rows: 16, Cols: 16}: 20, {Rows: 3, Cols: 200}: 20, {Rows: 256, Cols: 2}: 20, {Rows: 20, Cols: 40}: 20, {Rows: 64, Cols: 70}: 5},
 		} {
 			a := makeChunk(random(uint64(seed)), spec, 1<<40, counts, seed)
 			results, _, err := e.Encode(&a.chunk, a.answers)
@@ -234,7 +234,7 @@ func TestEstimateRow(t *testing.T) {
 	extra := variants(withExtras(testSpec(t, "plus", puzzle.Either)))
 	for i, spec := range append(specs, extra[0], extra[2]) { // zstd and none
 		e := newEncoder(t, spec)
-		for _, size := range []puzzle.Size{{Rows: 1, Cols: 1}, {Rows: 5, Cols: 5}, {Rows: 16, Cols: 16}, {Rows: 256, Cols: 16}, {Rows: 3, Cols: 211}} {
+		for _, size := range []puzzle.Size{{Rows: 1, Cols: 1}, {Rows: 5, Cols: 5}, {Rows: 16, Cols: 16}, {Rows: 256, Cols: 16}, {Rows: 3, Cols: 211}, {Rows: 19, Cols: 19}, {Rows: 64, Cols: 256}} {
 			if i >= usual && size.Cells() > 1<<10 {
 				continue // their longest solutions take long
 			}
@@ -272,7 +272,7 @@ func solveAll(a *answered) {
 // fill makes all cells of a run random.
 func fill(rng *rand.Rand, run puzzle.Run) {
 	for i := range run.Masks {
-		run.Masks[i] = uint16(rng.Uint32()) & (1<<run.Width() - 1)
+		run.Masks[i] = uint16(rng.Uint32()) & run.FullMask(i/max(1, run.Count))
 	}
 }
 

@@ -256,7 +256,11 @@ func TestExtrasOfAllRules(t *testing.T) {
 	for _, rule := range []string{"plus", "fridge", "king-torus", "x", "stencil:010/001/000", "stencil:110/000/011-torus"} {
 		spec := withExtras(testSpec(t, rule, puzzle.Either))
 		spec.SearchLimit = 1 << 7
-		c := corpus{spec, []answered{solved(t, random(2), spec, puzzle.Size{Rows: 9, Cols: 9}, puzzle.Size{Rows: 3, Cols: 21}, puzzle.Size{Rows: 6, Cols: 6}, puzzle.Size{Rows: 20, Cols: 3})}}
+		sizes := []puzzle.Size{{Rows: 9, Cols: 9}, {Rows: 3, Cols: 21}, {Rows: 6, Cols: 6}, {Rows: 20, Cols: 3}}
+		if wide := (puzzle.Size{Rows: 17, Cols: 19}); spec.Rule.CheckSize(wide) == nil {
+			sizes = append(sizes, wide)
+		}
+		c := corpus{spec, []answered{solved(t, random(2), spec, sizes...)}}
 		path := c.write(t, t.TempDir())
 		if report, err := dataset.Verify(path, nil); err != nil || !report.OK() || len(report.Skipped) > 0 {
 			t.Errorf("%s: %+v, %v", rule, report, err)

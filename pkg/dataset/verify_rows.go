@@ -257,7 +257,7 @@ func (r *partRows) results(t table) {
 			j++
 		}
 		size := puzzle.Size{Rows: int(k[0]), Cols: int(k[1])}
-		if size.Validate() != nil || k[2] < 0 || int(k[2]) > size.Cells() {
+		if r.v.spec.Rule.CheckSize(size) != nil || k[2] < 0 || int(k[2]) > size.Cells() {
 			for ; i < j; i++ {
 				r.bad(c.index[i].Int64(), "have a size or nullity that no board has")
 			}
@@ -379,22 +379,23 @@ func parseText(run *puzzle.Run, i int, text []byte) bool {
 		return false
 	}
 	odd := byte(0)
-	for row := range run.Rows {
-		line := text[row*run.Cols : (row+1)*run.Cols]
+	if run.Transposed() {
+		for k, c := range text {
+			odd |= c ^ '0'
+			if c == '1' {
+				run.SetCell(i, k/run.Cols, k%run.Cols)
+			}
+		}
+		return odd <= 1
+	}
+	for m := range run.BoardMasks() {
+		width := run.MaskWidth(m)
 		mask := uint16(0)
-		for _, c := range line {
+		for _, c := range text[:width] {
 			odd |= c ^ '0'
 			mask = mask<<1 | uint16(c&1)
 		}
-		if !run.Transposed() {
-			run.Masks[row*run.Count+i] = mask
-			continue
-		}
-		for col, c := range line {
-			if c == '1' {
-				run.SetCell(i, row, col)
-			}
-		}
+		run.Masks[m*run.Count+i], text = mask, text[width:]
 	}
 	return odd <= 1
 }
@@ -427,8 +428,8 @@ func (r *partRows) checkMade(c *answerColumns, from int) {
 		}
 		for k := range count {
 			same := fits
-			for l := 0; same && l < r.boards.Lines(); l++ {
-				same = r.made.Masks[l*count+k] == r.boards.Masks[l*n+i+k]
+			for m := 0; same && m < r.boards.BoardMasks(); m++ {
+				same = r.made.Masks[m*count+k] == r.boards.Masks[m*n+i+k]
 			}
 			if !same {
 				r.bad(first+int64(k), "have another board than is generated")
@@ -443,8 +444,8 @@ func (r *partRows) checkMoves(c *answerColumns, from int) {
 			continue
 		}
 		presses := 0
-		for l := range r.presses.Lines() {
-			presses += bits.OnesCount16(r.presses.Masks[l*r.presses.Count+i])
+		for m := range r.presses.BoardMasks() {
+			presses += bits.OnesCount16(r.presses.Masks[m*r.presses.Count+i])
 		}
 		if presses != int(r.answers.MinMoves[i]) {
 			r.bad(c.index[from+i].Int64(), "have min_moves other than the presses of their solution")
@@ -455,17 +456,16 @@ func (r *partRows) checkMoves(c *answerColumns, from int) {
 // checkReached presses the solutions on their boards, which change.
 func (r *partRows) checkReached(c *answerColumns, from int) {
 	r.v.spec.Rule.Press(r.boards, r.presses)
-	full := uint16(1)<<r.boards.Width() - 1
+	n := r.boards.Count
+	var wrong [batchRows]uint16
+	for m := range r.boards.BoardMasks() {
+		full := r.boards.FullMask(m)
+		for i, mask := range r.boards.Masks[m*n : (m+1)*n] {
+			wrong[i] |= mask ^ full&-uint16(r.answers.Reached[i])
+		}
+	}
 	for i, status := range r.answers.Status {
-		want := uint16(0)
-		if r.answers.Reached[i] == puzzle.One {
-			want = full
-		}
-		wrong := uint16(0)
-		for l := range r.boards.Lines() {
-			wrong |= r.boards.Masks[l*r.boards.Count+i] ^ want
-		}
-		if status != puzzle.Impossible && wrong != 0 {
+		if status != puzzle.Impossible && wrong[i] != 0 {
 			r.bad(c.index[from+i].Int64(), "have a solution that does not reach its target")
 		}
 	}

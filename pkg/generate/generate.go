@@ -57,7 +57,7 @@ func New(spec puzzle.Spec, solver func(puzzle.Size) (Solve, error)) (*Generator,
 	if g.size == (puzzle.Size{}) {
 		return nil, errors.New("generated boards need a size, such as 5x5")
 	}
-	if err := g.size.Validate(); err != nil {
+	if err := g.rule.CheckSize(g.size); err != nil {
 		return nil, err
 	}
 	cells := g.size.Cells()
@@ -169,12 +169,16 @@ func (g *Generator) press(run, presses puzzle.Run, one func(i int) bool) {
 	if g.target == puzzle.Zero {
 		return
 	}
-	full := uint16(1)<<run.Width() - 1
-	for i := range run.Count {
+	inverse := make([]uint16, run.Count) // all ones where the board is made from that of all 1
+	for i := range inverse {
 		if g.target == puzzle.One || one(i) {
-			for k := i; k < len(run.Masks); k += run.Count {
-				run.Masks[k] ^= full
-			}
+			inverse[i] = ^uint16(0)
+		}
+	}
+	for k := range run.BoardMasks() {
+		full, masks := run.FullMask(k), run.Masks[k*run.Count:]
+		for i, all := range inverse {
+			masks[i] ^= all & full
 		}
 	}
 }
@@ -237,8 +241,8 @@ func (g *Generator) drawLarge(run puzzle.Run, from uint64) {
 			b.word, b.left = value[0]<<(wordCells-cells), cells
 		}
 		if !g.size.Transposed() {
-			for l := range run.Lines() {
-				run.Masks[l*run.Count+i] = b.take(cols)
+			for k := range run.BoardMasks() {
+				run.Masks[k*run.Count+i] = b.take(run.MaskWidth(k))
 			}
 			continue
 		}

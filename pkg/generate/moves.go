@@ -55,8 +55,8 @@ func (g *Generator) chooseByMoves(run puzzle.Run, from uint64) {
 		for len(open) > 0 {
 			t.make(open, triesAtOnce/len(open))
 			open = slices.DeleteFunc(open, func(s *search) bool {
-				for l := 0; s.found && l < run.Lines(); l++ {
-					run.Masks[l*run.Count+s.at] = t.boards.Masks[l*t.boards.Count+s.try]
+				for k := 0; s.found && k < run.BoardMasks(); k++ {
+					run.Masks[k*run.Count+s.at] = t.boards.Masks[k*t.boards.Count+s.try]
 				}
 				return s.found
 			})

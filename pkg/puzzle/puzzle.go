@@ -6,9 +6,9 @@
 // set of cells to press and has the same form.
 //
 // In memory boards travel in runs: consecutive boards of one size, kept as
-// uint16 line masks with the same line of all boards side by side (see [Run]).
-// Column 0 is the highest bit of a line, so comparing lines as numbers compares
-// boards as text.
+// uint16 masks with the same mask of all boards side by side (see [Run]). Column 0
+// is the highest bit of a line, so comparing masks as numbers compares boards as
+// text.
 //
 // The package imports nothing of ours and has no state. Values are plain data;
 // methods that write into a Run are safe for concurrent use on disjoint runs.
@@ -20,12 +20,15 @@ import (
 	"strings"
 )
 
-// Limits of the uint16 core. A board fits when its shorter side has at most
-// MaxWidth cells and its longer side at most MaxLines.
+// A board fits when its shorter side has at most MaxWidth cells and its longer side
+// at most MaxLines.
 const (
-	MaxWidth = 16
+	MaxWidth = 64
 	MaxLines = 256
 )
+
+// maskBits is the number of cells that fit a mask.
+const maskBits = 16
 
 // Size is a board's number of rows and columns.
 type Size struct {
@@ -44,7 +47,7 @@ func ParseSize(text string) (Size, error) {
 	return s, s.Validate()
 }
 
-// Validate reports whether boards of this size can be solved.
+// Validate reports a size that no board has. See also [Rule.CheckSize].
 func (s Size) Validate() error {
 	switch {
 	case s.Rows < 1 || s.Cols < 1:
@@ -61,12 +64,14 @@ func (s Size) String() string { return fmt.Sprintf("%dx%d", s.Rows, s.Cols) }
 // Cells returns the number of cells of a board.
 func (s Size) Cells() int { return s.Rows * s.Cols }
 
-// Transposed reports whether boards of this size are stored by columns:
-// their rows do not fit a uint16, but their columns do.
-func (s Size) Transposed() bool { return s.Cols > MaxWidth }
+// Transposed reports whether boards of this size are stored by columns: these take
+// fewer masks each than the rows do.
+func (s Size) Transposed() bool { return masksFor(s.Cols) > masksFor(s.Rows) }
 
-// Lines returns the number of line masks of a board: its rows, or its columns
-// where the size is Transposed.
+func masksFor(cells int) int { return int(uint(cells+maskBits-1) / maskBits) }
+
+// Lines returns the number of lines of a board: its rows, or its columns where the
+// size is Transposed.
 func (s Size) Lines() int {
 	if s.Transposed() {
 		return s.Cols
@@ -81,6 +86,25 @@ func (s Size) Width() int {
 	}
 	return s.Cols
 }
+
+// LineMasks returns the number of masks in a line: 1 up to a Width of 16.
+func (s Size) LineMasks() int { return masksFor(s.Width()) }
+
+// BoardMasks returns the number of masks of a board.
+func (s Size) BoardMasks() int { return s.Lines() * s.LineMasks() }
+
+// MaskWidth returns the number of cells in mask k of a board: 16 but for the last
+// mask of each line, which has the rest.
+func (s Size) MaskWidth(k int) int {
+	width, masks := s.Width(), s.LineMasks()
+	if k%masks < masks-1 {
+		return maskBits
+	}
+	return width - (masks-1)*maskBits
+}
+
+// FullMask returns mask k of a board whose cells are all 1.
+func (s Size) FullMask(k int) uint16 { return 1<<s.MaskWidth(k) - 1 }
 
 // Status says how far an answer got.
 type Status uint8

@@ -18,6 +18,7 @@ import (
 var sizes = []puzzle.Size{
 	{Rows: 1, Cols: 1}, {Rows: 1, Cols: 2}, {Rows: 2, Cols: 1}, {Rows: 2, Cols: 2}, {Rows: 3, Cols: 5}, {Rows: 4, Cols: 8}, {Rows: 5, Cols: 5},
 	{Rows: 7, Cols: 9}, {Rows: 16, Cols: 16}, {Rows: 256, Cols: 16}, {Rows: 2, Cols: 17}, {Rows: 16, Cols: 256}, {Rows: 1, Cols: 256}, {Rows: 5, Cols: 33},
+	{Rows: 17, Cols: 17}, {Rows: 19, Cols: 32}, {Rows: 20, Cols: 33}, {Rows: 33, Cols: 20}, {Rows: 18, Cols: 64}, {Rows: 64, Cols: 64}, {Rows: 256, Cols: 63}, {Rows: 63, Cols: 256},
 }
 
 // grid is a board as a person would write it down: one bool a cell.
@@ -144,6 +145,9 @@ func TestPressAgainstCellByCell(t *testing.T) {
 			t.Errorf("rule %s prints as %s", name, rule)
 		}
 		for _, size := range sizes {
+			if rule.CheckSize(size) != nil {
+				continue
+			}
 			boards := []grid{randomGrid(rng, size), randomGrid(rng, size)}
 			presses := []grid{randomGrid(rng, size), randomGrid(rng, size)}
 			run := runOf(boards)
@@ -167,15 +171,57 @@ func TestPressAgainstCellByCell(t *testing.T) {
 
 func TestValidateRun(t *testing.T) {
 	bad := map[string]puzzle.Run{
-		"masks missing":       {Size: puzzle.Size{Rows: 2, Cols: 2}, Count: 2, Masks: make([]uint16, 3)},
-		"cell outside":        {Size: puzzle.Size{Rows: 1, Cols: 2}, Count: 1, Masks: []uint16{4}},
-		"negative count":      {Size: puzzle.Size{Rows: 1, Cols: 2}, Count: -1},
-		"no rows":             {Size: puzzle.Size{Cols: 2}},
-		"both sides too long": {Size: puzzle.Size{Rows: 17, Cols: 17}},
+		"masks missing":                    {Size: puzzle.Size{Rows: 2, Cols: 2}, Count: 2, Masks: make([]uint16, 3)},
+		"cell outside":                     {Size: puzzle.Size{Rows: 1, Cols: 2}, Count: 1, Masks: []uint16{4}},
+		"negative count":                   {Size: puzzle.Size{Rows: 1, Cols: 2}, Count: -1},
+		"no rows":                          {Size: puzzle.Size{Cols: 2}},
+		"both sides too long":              {Size: puzzle.Size{Rows: 65, Cols: 65}},
+		"cell outside a line's first mask": {Size: puzzle.Size{Rows: 17, Cols: 17}, Count: 1, Masks: append([]uint16{0, 2}, make([]uint16, 32)...)},
 	}
 	for name, run := range bad {
 		if run.Validate() == nil {
 			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// TestLayoutOfWideBoards pins which mask and bit a cell is in: messages and digests
+// depend on it.
+func TestLayoutOfWideBoards(t *testing.T) {
+	for _, c := range []struct {
+		size      puzzle.Size
+		row, col  int
+		mask, bit int
+	}{
+		{puzzle.Size{Rows: 17, Cols: 17}, 0, 0, 0, 15}, {puzzle.Size{Rows: 17, Cols: 17}, 0, 16, 1, 0}, {puzzle.Size{Rows: 17, Cols: 17}, 2, 1, 4, 14},
+		{puzzle.Size{Rows: 20, Cols: 36}, 1, 35, 35 * 2, 14}, {puzzle.Size{Rows: 36, Cols: 20}, 1, 19, 3, 0}, {puzzle.Size{Rows: 36, Cols: 20}, 1, 16, 3, 3},
+		{puzzle.Size{Rows: 64, Cols: 256}, 63, 1, 7, 0}, {puzzle.Size{Rows: 16, Cols: 20}, 3, 1, 1, 12},
+	} {
+		run := puzzle.NewRun(c.size, 2)
+		run.SetCell(1, c.row, c.col)
+		if got := run.Masks[2*c.mask+1]; got != 1<<c.bit {
+			t.Errorf("%s: cell %d,%d is not bit %d of mask %d: %b", c.size, c.row, c.col, c.bit, c.mask, run.Masks)
+		}
+		if !run.Cell(1, c.row, c.col) || run.Cell(0, c.row, c.col) {
+			t.Errorf("%s: cell %d,%d is not where it was set", c.size, c.row, c.col)
+		}
+	}
+}
+
+// TestCheckSize: only fridge keeps to 16 cells.
+func TestCheckSize(t *testing.T) {
+	for _, name := range []string{"plus", "king-torus", "fridge"} {
+		rule, err := puzzle.ParseRule(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for size, want := range map[puzzle.Size]bool{
+			{Rows: 16, Cols: 256}: true, {Rows: 256, Cols: 16}: true, {Rows: 17, Cols: 17}: name != "fridge", {Rows: 64, Cols: 256}: name != "fridge",
+			{Rows: 65, Cols: 65}: false, {Rows: 2, Cols: 257}: false, {}: false,
+		} {
+			if err := rule.CheckSize(size); (err == nil) != want {
+				t.Errorf("%s %s: %v", name, size, err)
+			}
 		}
 	}
 }
@@ -190,7 +236,7 @@ func TestParseRejectsWhatItDoesNotKnow(t *testing.T) {
 		"preset":  func(s string) error { _, err := puzzle.ParsePreset(s); return err },
 	}
 	bad := map[string][]string{
-		"size":    {"", "5", "5x", "x5", "5x5x5", "5x 5", "-1x5", "+5x5", "0x3", "17x17", "257x1", "99999999999x1", "5X5"},
+		"size":    {"", "5", "5x", "x5", "5x5x5", "5x 5", "-1x5", "+5x5", "0x3", "65x65", "257x1", "99999999999x1", "5X5"},
 		"rule":    {"", "Plus", "plus-", "fridge-torus", "-torus", "stencil:", "stencil:000/000/000", "stencil:010/111", "stencil:010/111/01", "stencil:010/121/010", "stencil:0101/111/010"},
 		"target":  {"", "all0", "Zero", "0"},
 		"status":  {"", "Solved"},

@@ -82,6 +82,18 @@ func (r Rule) Torus() bool { return r.torus }
 // the left cell in bit 2. It is zero for the fridge rule.
 func (r Rule) Stencil() [3]uint8 { return r.stencil }
 
+// CheckSize reports boards that cannot be solved by the rule: beyond 16 cells on the
+// shorter side, that of fridge takes time exponential in it.
+func (r Rule) CheckSize(size Size) error {
+	if err := size.Validate(); err != nil {
+		return err
+	}
+	if r.fridge && size.LineMasks() > 1 {
+		return fmt.Errorf("size %s: with the rule fridge the shorter side may have at most %d cells", size, maskBits)
+	}
+	return nil
+}
+
 // Oriented returns the stencil as the stored lines of a board see it:
 // transposed where the size is.
 func (r Rule) Oriented(size Size) [3]uint8 {
@@ -98,9 +110,9 @@ func (r Rule) Oriented(size Size) [3]uint8 {
 }
 
 // Press applies presses to boards: each board's cells that an odd number of its
-// presses toggles are inverted. The two runs have equal size and count. It is
-// the definition of the rules, kept apart from the solver so that it can check
-// the solver's answers.
+// presses toggles are inverted. The two runs have equal count, and one size, which
+// CheckSize accepts. It is the definition of the rules, kept apart from the solver
+// so that it can check the solver's answers.
 func (r Rule) Press(boards, presses Run) {
 	if boards.Size != presses.Size || boards.Count != presses.Count {
 		panic("BUG: puzzle: Press on runs of different shape")
@@ -109,10 +121,9 @@ func (r Rule) Press(boards, presses Run) {
 		pressFridge(boards, presses)
 		return
 	}
-	n, lines := boards.Count, boards.Lines()
+	lines := boards.Lines()
 	stencil := r.Oriented(boards.Size)
 	for l := range lines {
-		dst := boards.Masks[l*n : (l+1)*n]
 		// A press one line below meets line l with its stencil's upper row.
 		for d, row := range stencil {
 			from := l + 1 - d
@@ -122,14 +133,42 @@ func (r Rule) Press(boards, presses Run) {
 			if from < 0 || from >= lines {
 				continue
 			}
-			shiftRow(dst, presses.Masks[from*n:(from+1)*n], row, boards.Width(), r.torus)
+			r.pressLine(boards, presses, l, from, row)
 		}
 	}
 }
 
+// pressLine toggles the cells of line l that one stencil row reaches from the presses
+// of line from.
+func (r Rule) pressLine(boards, presses Run, l, from int, row uint8) {
+	masks := boards.LineMasks()
+	for k := range masks {
+		dst, src := boards.mask(l*masks+k), presses.mask(from*masks+k)
+		shiftRow(dst, src, row, boards.MaskWidth(k), r.torus && masks == 1)
+		if masks == 1 || k == masks-1 && !r.torus {
+			continue
+		}
+		// Neighbours across the border to the next mask, or from the last to the first.
+		next := (k + 1) % masks
+		if row>>2&1 == 1 {
+			carry(dst, presses.mask(from*masks+next), boards.MaskWidth(next)-1, 0)
+		}
+		if row&1 == 1 {
+			carry(boards.mask(l*masks+next), src, 0, boards.MaskWidth(next)-1)
+		}
+	}
+}
+
+// carry toggles one bit of the masks in dst where another one of those in src is 1.
+func carry(dst, src []uint16, from, to int) {
+	for i, x := range src {
+		dst[i] ^= x >> from & 1 << to
+	}
+}
+
 // shiftRow toggles in dst the cells that one stencil row reaches from the
-// presses in src, both of the given width. Four lines at a time are one word;
-// the masks keep what would be shifted out of a line from reaching the next.
+// presses in src, both of the given width, at most 16. Four lines at a time are one
+// word; the masks keep what would be shifted out of a line from reaching the next.
 func shiftRow(dst, src []uint16, row uint8, width int, torus bool) {
 	full := uint16(1)<<width - 1
 	keep := func(has uint8, mask uint16) uint64 { return lanes(mask & -uint16(has&1)) }

@@ -6,26 +6,27 @@ import (
 	"slices"
 )
 
-// Run is a sequence of boards of one size. Line l of board i is
-// Masks[l*Count+i]: the same line of consecutive boards is adjacent, so that
-// four boards can be handled as one 64-bit word. Within a line, cell 0 is bit
-// Width()-1 and the bits above are 0. Lines are rows, or columns where the size
-// is Transposed.
+// Run is a sequence of boards of one size. Mask k of board i is Masks[k*Count+i]:
+// the same mask of consecutive boards is adjacent, so that four boards can be
+// handled as one 64-bit word. A board's masks are its lines one after the other,
+// each cut into LineMasks(), of 16 cells but for the last. Within a mask the first
+// cell is bit MaskWidth(k)-1 and the bits above are 0. Lines are rows, or columns
+// where the size is Transposed.
 type Run struct {
 	Size
 	Count int
-	Masks []uint16 // len Lines()*Count
+	Masks []uint16 // len BoardMasks()*Count
 }
 
 // NewRun returns a run of count boards, all cells 0.
 func NewRun(size Size, count int) Run {
-	return Run{Size: size, Count: count, Masks: make([]uint16, size.Lines()*count)}
+	return Run{Size: size, Count: count, Masks: make([]uint16, size.BoardMasks()*count)}
 }
 
 // Reset makes r a run of count boards of the given size, reusing its memory.
 // The cells are not cleared.
 func (r *Run) Reset(size Size, count int) {
-	n := size.Lines() * count
+	n := size.BoardMasks() * count
 	if cap(r.Masks) < n {
 		r.Masks = make([]uint16, n)
 	}
@@ -39,25 +40,31 @@ func (r Run) Validate() error {
 	if err := r.Size.Validate(); err != nil {
 		return err
 	}
-	if r.Count < 0 || len(r.Masks) != r.Lines()*r.Count {
-		return fmt.Errorf("run of %d boards of %s has %d line masks, want %d", r.Count, r.Size, len(r.Masks), r.Lines()*r.Count)
+	if r.Count < 0 || len(r.Masks) != r.BoardMasks()*r.Count {
+		return fmt.Errorf("run of %d boards of %s has %d masks, want %d", r.Count, r.Size, len(r.Masks), r.BoardMasks()*r.Count)
 	}
-	var seen uint16
-	for _, m := range r.Masks {
-		seen |= m
-	}
-	if seen>>r.Width() != 0 {
-		return fmt.Errorf("run of %s boards has cells outside the board", r.Size)
+	for k := range r.BoardMasks() {
+		var seen uint16
+		for _, m := range r.mask(k) {
+			seen |= m
+		}
+		if seen&^r.FullMask(k) != 0 {
+			return fmt.Errorf("run of %s boards has cells outside the board", r.Size)
+		}
 	}
 	return nil
 }
+
+// mask returns mask k of all boards.
+func (r Run) mask(k int) []uint16 { return r.Masks[k*r.Count : (k+1)*r.Count] }
 
 // at returns the index into Masks and the bit of a cell.
 func (r Run) at(i, row, col int) (int, uint16) {
 	if r.Transposed() {
 		row, col = col, row
 	}
-	return row*r.Count + i, 1 << (r.Width() - 1 - col)
+	k := row*r.LineMasks() + col/maskBits
+	return k*r.Count + i, 1 << (r.MaskWidth(k) - 1 - col%maskBits)
 }
 
 // Cell reports whether a cell of board i is 1.
@@ -78,12 +85,16 @@ func (r Run) AppendText(dst []byte, i int) []byte {
 		for row := range r.Rows {
 			for col := range r.Cols {
 				k, bit := r.at(i, row, col)
-				dst = append(dst, '0'+min(1, byte(r.Masks[k]&bit>>(r.Width()-1-row))))
+				cell := byte('0')
+				if r.Masks[k]&bit != 0 {
+					cell = '1'
+				}
+				dst = append(dst, cell)
 			}
 		}
 		return dst
 	}
-	const room = 16 // a row is stored as 8 or 16 bytes, of which the next one overwrites what is too many
+	const room = 16 // a mask is stored as 8 or 16 bytes, of which the next one overwrites what is too many
 	n := len(dst)
 	dst = slices.Grow(dst, r.Rows*r.Cols+room)[:n+r.Rows*r.Cols+room]
 	if r.Cols <= 8 {
@@ -94,11 +105,16 @@ func (r Run) AppendText(dst []byte, i int) []byte {
 		}
 		return dst[:n]
 	}
-	for row := range r.Rows {
-		mask := r.Masks[row*r.Count+i] << (MaxWidth - r.Cols)
-		binary.LittleEndian.PutUint64(dst[n:], spread(byte(mask>>8)))
-		binary.LittleEndian.PutUint64(dst[n+8:], spread(byte(mask)))
-		n += r.Cols
+	k := i
+	for range r.Rows {
+		for left := r.Cols; left > 0; left -= maskBits {
+			width := min(left, maskBits)
+			mask := r.Masks[k] << (maskBits - width)
+			binary.LittleEndian.PutUint64(dst[n:], spread(byte(mask>>8)))
+			binary.LittleEndian.PutUint64(dst[n+8:], spread(byte(mask)))
+			n += width
+			k += r.Count
+		}
 	}
 	return dst[:n]
 }
@@ -133,11 +149,15 @@ func (r Run) AppendBits(dst []byte, i int) []byte {
 		return dst
 	}
 	var acc uint32
-	n := 0
-	for row := range r.Rows {
-		acc = acc<<r.Cols | uint32(r.Masks[row*r.Count+i])
-		for n += r.Cols; n >= 8; n -= 8 {
-			dst = append(dst, byte(acc>>(n-8)))
+	n, k := 0, i
+	for range r.Rows {
+		for left := r.Cols; left > 0; left -= maskBits {
+			width := min(left, maskBits)
+			acc = acc<<width | uint32(r.Masks[k])
+			for n += width; n >= 8; n -= 8 {
+				dst = append(dst, byte(acc>>(n-8)))
+			}
+			k += r.Count
 		}
 	}
 	if n > 0 {

@@ -20,6 +20,7 @@ var samples = []struct {
 	{"king", puzzle.Size{Rows: 5, Cols: 5}}, {"king", puzzle.Size{Rows: 9, Cols: 9}}, {"x-torus", puzzle.Size{Rows: 7, Cols: 9}},
 	{"fridge", puzzle.Size{Rows: 4, Cols: 4}}, {"fridge", puzzle.Size{Rows: 12, Cols: 16}}, {"fridge", puzzle.Size{Rows: 7, Cols: 7}},
 	{"fridge", puzzle.Size{Rows: 4, Cols: 7}}, {"fridge", puzzle.Size{Rows: 7, Cols: 4}}, {"fridge", puzzle.Size{Rows: 5, Cols: 19}},
+	{"plus", puzzle.Size{Rows: 17, Cols: 20}}, {"plus", puzzle.Size{Rows: 24, Cols: 24}}, {"king", puzzle.Size{Rows: 20, Cols: 64}}, {"x-torus", puzzle.Size{Rows: 18, Cols: 22}},
 }
 
 func TestSolveAllocatesNothing(t *testing.T) {
@@ -90,7 +91,7 @@ func TestSearchLimit(t *testing.T) {
 	for _, c := range []struct {
 		rule string
 		size puzzle.Size
-	}{{"plus", puzzle.Size{Rows: 5, Cols: 5}}, {"plus", puzzle.Size{Rows: 9, Cols: 9}}, {"plus", puzzle.Size{Rows: 5, Cols: 17}}, {"king", puzzle.Size{Rows: 3, Cols: 5}}} {
+	}{{"plus", puzzle.Size{Rows: 5, Cols: 5}}, {"plus", puzzle.Size{Rows: 9, Cols: 9}}, {"plus", puzzle.Size{Rows: 5, Cols: 17}}, {"king", puzzle.Size{Rows: 3, Cols: 5}}, {"plus", puzzle.Size{Rows: 17, Cols: 17}}, {"plus", puzzle.Size{Rows: 19, Cols: 19}}} {
 		ref := newReference(c.rule, c.size)
 		atLimit := int64(1) << len(ref.quiet)
 		boards := randomRun(t, rng, c.rule, c.size, 20)
@@ -178,7 +179,8 @@ func TestNewRefuses(t *testing.T) {
 		size puzzle.Size
 		opts Options
 	}{
-		{plus, puzzle.Size{Rows: 17, Cols: 17}, Options{}},
+		{plus, puzzle.Size{Rows: 65, Cols: 65}, Options{}},
+		{mustRule(t, "fridge"), puzzle.Size{Rows: 17, Cols: 17}, Options{}},
 		{plus, puzzle.Size{Rows: 257, Cols: 1}, Options{}},
 		{plus, puzzle.Size{Rows: 0, Cols: 4}, Options{}},
 		{plus, puzzle.Size{Rows: 4, Cols: 4}, Options{SearchLimit: -1}},
@@ -217,12 +219,12 @@ func TestSet(t *testing.T) {
 	wg.Wait()
 	cells := 0
 	for _, size := range set.sizes {
-		cells += size.Cells()
+		cells += tabled(size)
 	}
 	if cells != set.cells || cells > maxSetCells || len(set.solvers) != len(set.sizes) || len(set.sizes) < 2 {
 		t.Errorf("set counts %d cells in %d solvers of sizes %v", set.cells, len(set.solvers), set.sizes)
 	}
-	if _, err := set.For(puzzle.Size{Rows: 17, Cols: 17}); err == nil || len(set.solvers) != len(set.sizes) {
-		t.Errorf("For(17x17): %v", err)
+	if _, err := set.For(puzzle.Size{Rows: 65, Cols: 65}); err == nil || len(set.solvers) != len(set.sizes) {
+		t.Errorf("For(65x65): %v", err)
 	}
 }

@@ -8,7 +8,8 @@ import "github.com/flipmill/flipmill/pkg/puzzle"
 // lines close together. It lives on the stack of Solve.
 const (
 	blockBoards = 64 // boards in a block; 128 bytes of every line
-	maxWords    = 64 // words of the largest packed board, see layout
+	maxWidth    = 16 // cells in the lines of the boards that are solved in blocks
+	maxWords    = 64 // words of the largest packed board of that width, see layout
 	lowLines    = 16 // lines of most boards; more take longer to provide for
 )
 

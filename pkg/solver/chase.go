@@ -91,6 +91,7 @@ func newChase(rule puzzle.Rule, size puzzle.Size, limit int64) *chase {
 	c.onesFail = ones.fail[0]
 	y.pack(ones.x[:], &ones, 0)
 	c.quiet.setOnes(ones.x[:])
+	c.quiet.setOnesLines()
 	return c
 }
 
@@ -109,7 +110,7 @@ func (c *chase) pattern(first uint16) (lines []uint16, residual uint16) {
 // the presses of every column whose pivot it has; what that leaves are bits that
 // are no pivot, and these fail.
 func (c *chase) fillTables(columns []vector, pivots []int, width int) {
-	var single [puzzle.MaxWidth]uint32 // table entry of each residual bit
+	var single [maxWidth]uint32 // table entry of each residual bit
 	var pivotBits uint16
 	for _, p := range pivots {
 		pivotBits |= 1 << p
@@ -147,7 +148,7 @@ func (c *chase) solve(b *block, target puzzle.Target) {
 		if c.loose {
 			c.quiet.normalise(b.x[:c.quiet.words])
 		}
-		c.quiet.answer(b, i, target, zero, one)
+		c.quiet.answer(b, i, b.x[:], b.y[:], target, zero, one)
 		c.quiet.unpack(b, i, b.x[:])
 	}
 }

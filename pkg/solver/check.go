@@ -34,20 +34,20 @@ func (s *Solver) Check(scratch *puzzle.Run, boards puzzle.Run, answers *puzzle.A
 // firstWrong returns the first of answers lo to hi-1 that is not confirmed by
 // what pressing left, or -1.
 func firstWrong(left puzzle.Run, answers *puzzle.Answers, lo, hi int) int {
-	full := uint16(1)<<left.Width() - 1
 	var want, care, wrong [blockBoards]uint16
 	var moves [blockBoards]int32
 	for i := lo; i < hi; i++ {
-		want[i-lo] = full & -uint16(answers.Reached[i])
+		want[i-lo] = -uint16(answers.Reached[i])
 		if answers.Status[i] != puzzle.Impossible {
-			care[i-lo] = full
+			care[i-lo] = ^uint16(0)
 		}
 	}
-	for l := range left.Lines() {
-		rest := left.Masks[l*left.Count+lo : l*left.Count+hi]
-		presses := answers.Solutions.Masks[l*left.Count+lo : l*left.Count+hi]
+	for k := range left.BoardMasks() {
+		full := left.FullMask(k)
+		rest := left.Masks[k*left.Count+lo : k*left.Count+hi]
+		presses := answers.Solutions.Masks[k*left.Count+lo : k*left.Count+hi]
 		for i, m := range rest {
-			wrong[i] |= (m ^ want[i]) & care[i]
+			wrong[i] |= (m ^ want[i]) & care[i] & full
 			moves[i] += int32(bits.OnesCount16(presses[i]))
 		}
 	}

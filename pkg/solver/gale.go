@@ -51,8 +51,8 @@ type game struct {
 	*gale
 	board [puzzle.MaxLines]uint16
 	beta  uint16
-	count [puzzle.MaxLines / 16]uint64                  // presses of each line for q = 0, biased
-	delta [puzzle.MaxWidth][puzzle.MaxLines / 16]uint64 // what flipping q(c) adds to count
+	count [puzzle.MaxLines / 16]uint64           // presses of each line for q = 0, biased
+	delta [maxWidth][puzzle.MaxLines / 16]uint64 // what flipping q(c) adds to count
 
 	// last[w][par][j] is what choice j of the last cells of q adds to count[w]: j
 	// are these cells but the last one, which makes their sum par.

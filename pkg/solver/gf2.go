@@ -55,3 +55,53 @@ func eliminate(vectors []vector, order []int) (pivots []int) {
 	}
 	return pivots
 }
+
+// inverse undoes a linear map, as far as it can be undone.
+type inverse struct {
+	entries [][]uint64 // by bit of an image: a preimage, then failing bits
+	failing int        // words of failing bits, which are all 0 where there is a preimage
+	kernel  [][]uint64 // basis of what is mapped to 0
+}
+
+// invert returns the inverse of the map that has the presses of each column as
+// preimage of its cells. order are the positions in which cells may be.
+func invert(columns []vector, order []int) *inverse {
+	if len(columns) == 0 {
+		return new(inverse)
+	}
+	words := len(columns[0].presses)
+	pivots := eliminate(columns, order)
+	m := &inverse{failing: (len(order) - len(pivots) + 63) / 64}
+	for _, v := range columns[len(pivots):] {
+		m.kernel = append(m.kernel, v.presses)
+	}
+	m.entries = make([][]uint64, len(columns[0].cells)*64)
+	for i, p := range pivots {
+		m.entries[p] = append(columns[i].presses, make([]uint64, m.failing)...)
+	}
+	loose := 0
+	for _, p := range order {
+		if m.entries[p] != nil {
+			continue
+		}
+		m.entries[p] = make([]uint64, words+m.failing)
+		toggle(m.entries[p], words*64+loose)
+		for i, pivot := range pivots {
+			if bit(columns[i].cells, p) {
+				toggle(m.entries[pivot], words*64+loose)
+			}
+		}
+		loose++
+	}
+	return m
+}
+
+// of sets x to a preimage of an image, and its failing bits.
+func (m *inverse) of(x, image []uint64) {
+	clear(x)
+	for w, word := range image {
+		for ; word != 0; word &= word - 1 {
+			add(x, m.entries[w*64+bits.TrailingZeros64(word)])
+		}
+	}
+}

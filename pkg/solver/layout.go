@@ -12,7 +12,7 @@ const wordCells = 64
 type layout struct {
 	lines, width int
 	perWord      int   // lines in a word
-	words        int   // words in a board, at most maxWords
+	words        int   // words in a board, at most maxWords where lines are a mask each
 	order        []int // positions of the cells in row-major order of the board, which is not line order where the size is transposed
 }
 
@@ -100,4 +100,26 @@ func (y *layout) packLines(lines []uint16) []uint64 {
 		x[p/64] |= uint64(mask) << (p % 64)
 	}
 	return x
+}
+
+// join sets x to a board given as its lines, and returns it.
+func (y *layout) join(x, lines []uint64) []uint64 {
+	for w := range x {
+		word := uint64(0)
+		for _, line := range lines[w*y.perWord : min(len(lines), (w+1)*y.perWord)] {
+			word = word<<y.width | line
+		}
+		x[w] = word
+	}
+	return x
+}
+
+// part is the inverse of join.
+func (y *layout) part(lines, x []uint64) {
+	for w, word := range x {
+		for l := min(len(lines), (w+1)*y.perWord) - 1; l >= w*y.perWord; l-- {
+			lines[l] = word & fullLine(y.width)
+			word >>= y.width
+		}
+	}
 }

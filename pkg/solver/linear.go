@@ -165,7 +165,7 @@ func (k *linear) solve(b *block, target puzzle.Target) {
 			continue
 		}
 		copy(b.x[:], k.presses(out))
-		k.quiet.answer(b, i, target, zero, one)
+		k.quiet.answer(b, i, b.x[:], b.y[:], target, zero, one)
 		k.quiet.unpack(b, i, b.x[:])
 	}
 }

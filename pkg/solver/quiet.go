@@ -59,6 +59,10 @@ func (q *quiet) nullity() int { return len(q.basis) }
 func (q *quiet) setOnes(x []uint64) {
 	q.ones = append(q.ones, x[:q.words]...)
 	q.normalise(q.ones)
+}
+
+// setOnesLines stores the lines of that solution, for straight.
+func (q *quiet) setOnesLines() {
 	b := block{masks: make([]uint16, q.lines*blockBoards)}
 	q.unpack(&b, 0, q.ones)
 	for l := range q.lines {
@@ -66,10 +70,11 @@ func (q *quiet) setOnes(x []uint64) {
 	}
 }
 
-// answer answers board i of the block, given in b.x the least solution for target
-// zero and whether zero and one can be reached at all. It leaves the solution in b.x.
-func (q *quiet) answer(b *block, i int, target puzzle.Target, zero, one bool) {
-	x, y := b.x[:q.words], b.y[:q.words]
+// answer answers board i of the block, given in x the least solution for target zero
+// and whether zero and one can be reached at all. It leaves the solution in x; y has
+// room for another.
+func (q *quiet) answer(b *block, i int, x, y []uint64, target puzzle.Target, zero, one bool) {
+	x, y = x[:q.words], y[:q.words]
 	copy(y, x)
 	best := found{moves: math.MaxInt}
 	if zero && target != puzzle.One {

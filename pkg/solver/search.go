@@ -66,7 +66,7 @@ func (q *quiet) sums(patterns [][]uint64) [][]uint64 {
 
 // prepare makes the tables of the search, where there is any.
 func (q *quiet) prepare() {
-	if q.nullity() == 0 {
+	if q.nullity() == 0 || !q.proven {
 		return
 	}
 	const byteWords = 3 // words whose presses a byte can count: 192 at most

@@ -15,7 +15,7 @@ type Set struct {
 	mu      sync.Mutex
 	solvers map[puzzle.Size]*member
 	sizes   []puzzle.Size // in the order they came
-	cells   int           // sum of the sizes' cells
+	cells   int           // sum of the sizes' tabled cells
 }
 
 // member is a solver that may still be in the making.
@@ -26,10 +26,14 @@ type member struct {
 }
 
 // maxSetCells bounds a Set: solvers are dropped, oldest first, while their sizes
-// have more cells in total. Tables take at most 4 KB a cell, so this is 64 MB in
+// have more tabled cells in total. Tables take at most 4 KB a cell, so this is 64 MB in
 // the worst case, and 300 KB for each of the 50 sizes up to 16 cells; plus needs
 // a tenth of that.
 const maxSetCells = 1 << 14
+
+// tabled returns the number of cells that a solver's tables are large for. Those of
+// sweep, where lines have more than 16, are large for 16 of them.
+func tabled(size puzzle.Size) int { return size.Lines() * min(size.Width(), maxWidth) }
 
 // NewSet returns an empty set.
 func NewSet(rule puzzle.Rule, opts Options) *Set {
@@ -59,16 +63,16 @@ func (s *Set) member(size puzzle.Size) *member {
 	if m, ok := s.solvers[size]; ok {
 		return m
 	}
-	if size.Validate() != nil {
+	if s.rule.CheckSize(size) != nil {
 		return new(member) // New says why; nothing to keep
 	}
 	m := new(member)
 	s.solvers[size] = m
 	s.sizes = append(s.sizes, size)
-	s.cells += size.Cells()
+	s.cells += tabled(size)
 	for s.cells > maxSetCells {
 		delete(s.solvers, s.sizes[0])
-		s.cells -= s.sizes[0].Cells()
+		s.cells -= tabled(s.sizes[0])
 		s.sizes = s.sizes[1:]
 	}
 	return m

@@ -6,10 +6,11 @@
 // is the dimension of their space over GF(2), so a solvable board has exactly
 // 2^nullity solutions: any one of them plus every quiet pattern. The least of
 // some solutions is the one whose row-major text comes first. A kernel is a way
-// to get from boards to answers; there are four:
+// to get from boards to answers; there are five:
 //
 //	chase    row-chasing stencils, such as plus: two passes over the lines
 //	linear   any rule, through tables of the inverse (small boards, king, x, tori)
+//	sweep    any stencil, on boards with more than 16 cells on the shorter side
 //	fridge   exact at every size without walking over the quiet patterns
 //	tiny     a table of all boards (up to 16 cells), made with one of the others
 //
@@ -56,6 +57,7 @@ type Solver struct {
 	// because that would move every block from the stack to the heap.
 	chase  *chase
 	linear *linear
+	sweep  *sweep
 	fridge *fridge
 	tiny   *tiny // set as well where it can take the other's place
 }
@@ -63,7 +65,7 @@ type Solver struct {
 // New prepares a solver. It takes about a millisecond for small boards and
 // row-chasing rules, up to about a second for other rules at 256×16.
 func New(rule puzzle.Rule, size puzzle.Size, opts Options) (*Solver, error) {
-	if err := size.Validate(); err != nil {
+	if err := rule.CheckSize(size); err != nil {
 		return nil, err
 	}
 	if !rule.Fridge() && rule.Stencil() == [3]uint8{} {
@@ -81,6 +83,9 @@ func New(rule puzzle.Rule, size puzzle.Size, opts Options) (*Solver, error) {
 	case rule.Fridge() && !smallFridge(size):
 		s.fridge = newFridge(size)
 		s.nullity = s.fridge.nullity
+	case size.Width() > maxWidth:
+		s.sweep = newSweep(rule, size, limit)
+		s.nullity = s.sweep.quiet.nullity()
 	case chasable(rule, size) && size.Cells() > wordCells:
 		s.chase = newChase(rule, size, limit)
 		s.nullity = s.chase.quiet.nullity()
@@ -112,7 +117,7 @@ func (s *Solver) SolveUntil(stop <-chan struct{}, dst *puzzle.Answers, boards pu
 	}
 	dst.Reset(boards.Size, boards.Count)
 	dst.Nullity = s.nullity
-	if s.size.Lines() <= lowLines {
+	if s.size.Lines() <= lowLines || s.sweep != nil {
 		var masks [lowLines * blockBoards]uint16
 		return s.solveRun(stop, masks[:], dst, boards, target)
 	}
@@ -137,6 +142,8 @@ func (s *Solver) solveRun(stop <-chan struct{}, masks []uint16, dst *puzzle.Answ
 		}
 		if b.n == blockBoards && s.small() {
 			s.solveSmall(&b, dst.Solutions.Masks[lo:], boards.Masks[lo:], boards.Count, target)
+		} else if s.sweep != nil {
+			s.sweep.solve(&b, dst.Solutions.Masks[lo:], boards.Masks[lo:], boards.Count, target)
 		} else {
 			b.load(boards, lo)
 			s.solve(&b, target)

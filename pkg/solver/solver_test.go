@@ -43,8 +43,8 @@ func randomStencil(rng *rand.Rand) string {
 // randomRun returns random boards; every other one can reach zero.
 func randomRun(t testing.TB, rng *rand.Rand, rule string, size puzzle.Size, count int) puzzle.Run {
 	boards, presses := puzzle.NewRun(size, count), puzzle.NewRun(size, count)
-	full := uint16(1)<<size.Width() - 1
 	for k := range boards.Masks {
+		full := size.FullMask(k / count)
 		if k%count%2 == 0 {
 			boards.Masks[k] = uint16(rng.Uint32()) & full
 		} else {
@@ -136,9 +136,15 @@ func TestReference(t *testing.T) {
 		{"x", 8, 8}, {"king", 8, 5}, {"plus-torus", 12, 5}, {"stencil:010/101/010", 16, 4},
 		{"fridge", 5, 5}, {"fridge", 7, 7}, {"fridge", 3, 11}, {"fridge", 11, 3}, {"fridge", 4, 13}, {"fridge", 13, 4}, {"fridge", 8, 11},
 		{"fridge", 12, 12}, {"fridge", 16, 16}, {"fridge", 11, 16}, {"fridge", 16, 11}, {"fridge", 1, 13}, {"fridge", 13, 1},
+		// Lines of several masks.
+		{"plus", 17, 17}, {"plus", 24, 24}, {"plus", 20, 34}, {"plus", 34, 20}, {"plus", 17, 64}, {"plus", 23, 23}, {"plus-torus", 17, 19}, {"king", 17, 18},
+		{"king-torus", 19, 20}, {"x", 17, 20}, {"stencil:010/110/011", 17, 40}, {"stencil:001/111/000", 33, 18}, {"stencil:000/010/101-torus", 18, 35},
 		{"fridge", 2, 33}, {"fridge", 33, 2}, {"fridge", 12, 17}, {"fridge", 4, 101}, {"fridge", 101, 4}, {"fridge", 10, 30},
 	} {
 		compareRandom(t, rng, c.rule, puzzle.Size{Rows: c.rows, Cols: c.cols}, 6)
+	}
+	for range 25 { // boards wider than a mask, and stored by columns if that takes fewer
+		compareRandom(t, rng, randomStencil(rng), puzzle.Size{Rows: 17 + rng.IntN(20), Cols: 17 + rng.IntN(20)}, 4)
 	}
 	for range 150 {
 		rule := randomStencil(rng)

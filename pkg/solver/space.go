@@ -25,6 +25,8 @@ func (s *Solver) quietPatterns() (patterns [][]uint64, order []int) {
 		return s.fridge.quietPatterns()
 	case s.chase != nil:
 		return s.chase.quiet.basis, s.chase.quiet.order
+	case s.sweep != nil:
+		return s.sweep.quiet.basis, s.sweep.quiet.order
 	default:
 		return s.linear.quiet.basis, s.linear.quiet.order
 	}

@@ -163,7 +163,7 @@ func toSpec(s *puzzle.Spec, m *pb.Spec) (err error) {
 	}
 	if m.Rows != 0 || m.Cols != 0 {
 		s.Size = puzzle.Size{Rows: int(m.Rows), Cols: int(m.Cols)}
-		if err := s.Size.Validate(); err != nil {
+		if err := s.Rule.CheckSize(s.Size); err != nil {
 			return err
 		}
 	}

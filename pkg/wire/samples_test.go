@@ -88,12 +88,14 @@ func randomTask(rng *rand.Rand) *Task {
 	c.First = rng.Int64N(1e12)
 	for range rng.IntN(4) {
 		run := puzzle.NewRun(randomSize(rng), rng.IntN(9))
-		full := uint16(1)<<run.Width() - 1
 		for i := range run.Masks {
-			run.Masks[i] = uint16(rng.Uint32()) & full
+			run.Masks[i] = uint16(rng.Uint32()) & run.FullMask(i/run.Count)
 		}
 		if run.Count == 0 {
 			run.Masks = []uint16{}
+			if c.Boards() == 0 { // there is no memory yet for it to have a part of
+				run.Masks = nil
+			}
 		}
 		c.Runs = append(c.Runs, run)
 	}
@@ -132,7 +134,7 @@ func randomTask(rng *rand.Rand) *Task {
 }
 
 func randomSize(rng *rand.Rand) puzzle.Size {
-	s := puzzle.Size{Rows: 1 + rng.IntN(20), Cols: 1 + rng.IntN(puzzle.MaxWidth)}
+	s := puzzle.Size{Rows: 1 + rng.IntN(80), Cols: 1 + rng.IntN(puzzle.MaxWidth)}
 	if rng.IntN(2) == 0 {
 		s.Rows, s.Cols = s.Cols, s.Rows
 	}

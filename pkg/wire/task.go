@@ -146,7 +146,7 @@ func toRuns(c *puzzle.Chunk, runs []*pb.Run, masks []uint16) error {
 		if err := size.Validate(); err != nil {
 			return fmt.Errorf("run %d: %w", i, err)
 		}
-		if want := maskBytes(size) * int64(size.Lines()) * int64(m.Count); int64(len(m.Masks)) != want {
+		if want := maskBytes(size) * int64(size.BoardMasks()) * int64(m.Count); int64(len(m.Masks)) != want {
 			return fmt.Errorf("run %d: %d boards of %s have %d bytes of masks, want %d", i, m.Count, size, len(m.Masks), want)
 		}
 		n := len(masks)

@@ -437,17 +437,20 @@ func (x *Span) GetRecords() int64 {
 	return 0
 }
 
-// Run is a sequence of boards of one size. The shorter side has 1 to 16 cells,
-// the longer side up to 256. Lines are rows, or columns where cols > 16.
+// Run is a sequence of boards of one size. The shorter side has 1 to 64 cells,
+// the longer side up to 256. A line takes a mask for every 16 of its cells: 16 in
+// each, and the rest in the last one. Lines are rows, or columns where these take
+// fewer masks. Readers before those with several masks refuse boards of more than
+// 16 cells on the shorter side.
 type Run struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Rows  uint32                 `protobuf:"varint,1,opt,name=rows,proto3" json:"rows,omitempty"`
 	Cols  uint32                 `protobuf:"varint,2,opt,name=cols,proto3" json:"cols,omitempty"`
 	Count uint32                 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"` // boards
-	// Line masks, 2 bytes each, little-endian. Line l of board i is mask
-	// l*count+i: the same line of all boards is adjacent. Cell 0 of a line of w
-	// cells is bit w-1, 1 = to be cleared; the bits above are 0.
-	// Length: 2 * lines * count bytes.
+	// 2 bytes each, little-endian. With the masks of a board numbered line by line,
+	// mask k of board i is mask k*count+i here: the same mask of all boards is
+	// adjacent. The first cell of a mask of w cells is bit w-1, 1 = to be cleared; the
+	// bits above are 0. Length: 2 * lines * masks of a line * count bytes.
 	Masks         []byte `protobuf:"bytes,4,opt,name=masks,proto3" json:"masks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
