@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +34,7 @@ finishes and removes what is left besides. Until then there is room needed for b
 			if err != nil {
 				return err
 			}
-			was, is, err := dataset.Compact(args[0], c.Spec.PartChunks)
+			was, is, err := compact(cmd.ErrOrStderr(), c.Progress, args[0], c.Spec.PartChunks)
 			if err != nil {
 				return err
 			}
@@ -48,6 +50,17 @@ finishes and removes what is left besides. Until then there is room needed for b
 	}
 	config.Flags(cmd)
 	return cmd
+}
+
+// compact compacts a dataset, and shows how far it has come.
+func compact(progress io.Writer, mode, path string, partChunks int) (was, is *dataset.Manifest, err error) {
+	var total atomic.Int64
+	m := newMeter("compact", "records", func() (int64, bool) { return total.Load(), true })
+	defer m.show(progress, mode)()
+	return dataset.Compact(path, partChunks, func(records, of int64) {
+		m.done.Store(records)
+		total.Store(of)
+	})
 }
 
 // compactText says what became of a dataset's parts.

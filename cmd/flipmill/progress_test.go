@@ -125,6 +125,8 @@ func TestProgressOfVerbs(t *testing.T) {
 		{[]string{"run", "--generate", "random,count=70000", "--size", "3x3", "--columns", "none", "--job", "counts"}, "records", 70_000},
 		{[]string{"verify", "out/job=boards-5x5"}, "records", 10_000},
 		{[]string{"verify", "out/job=counts"}, "records", 70_000},
+		{[]string{"run", "--generate", "random,count=70000", "--size", "3x3", "--part-chunks", "1", "--job", "parts"}, "records", 70_000},
+		{[]string{"compact", "out/job=parts"}, "records", 70_000},
 		{[]string{"report", "out/job=boards-5x5"}, "searches", 2}, // hardest boards of one size, and rejects
 		{[]string{"check", "examples/boards-5x5.txt"}, "records", 10_000},
 		{[]string{"generate", "random,count=5000", "--size", "4x4"}, "boards", 5000},

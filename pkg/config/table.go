@@ -189,7 +189,7 @@ func reportKeys(c *Config) []Key {
 			integer(&c.Rounds, 1, 1000)},
 		{"turn", "", "200ms", []string{"bench"}, "about how long a turn takes",
 			duration(&c.Turn, time.Millisecond, time.Minute)},
-		{"progress", "", "auto", []string{"run", "check", "submit", "resume", "retry", "generate", "verify", "report"}, "how progress is shown; auto: a bar on a terminal, plain lines elsewhere; json: lines for programs",
+		{"progress", "", "auto", []string{"run", "check", "submit", "resume", "retry", "generate", "verify", "compact", "report"}, "how progress is shown; auto: a bar on a terminal, plain lines elsewhere; json: lines for programs",
 			name(&c.Progress, "auto", "bar", "plain", "json", "none")},
 		{"http", "", "", []string{"run", "submit", "worker", "aggregator", "health"}, "address at which /metrics, /livez and /readyz are served, and status pages by run and aggregator, such as :9464; without a host: the loopback; empty: nowhere",
 			optional(matching(&c.HTTP, "addr", "host:port or :port", `^\S*:[0-9]{1,5}$`))},

@@ -19,12 +19,15 @@ import (
 //
 // A process that dies in it leaves the old dataset or the new one, and the next
 // Compact removes what else it left.
-func Compact(path string, partChunks int) (was, is *Manifest, err error) {
-	return compact(path, partChunks, nil)
+//
+// It calls merged, unless that is nil, with the number of records that are in the new
+// parts, and how many there are.
+func Compact(path string, partChunks int, merged func(records, of int64)) (was, is *Manifest, err error) {
+	return compact(path, &compaction{partChunks: partChunks, merged: merged})
 }
 
-func compact(path string, partChunks int, trap func(step, file string)) (was, is *Manifest, err error) {
-	was, is, err = (&compaction{partChunks: partChunks, trap: trap}).run(path)
+func compact(path string, c *compaction) (was, is *Manifest, err error) {
+	was, is, err = c.run(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("compact %s: %w", path, err)
 	}
@@ -35,6 +38,7 @@ func compact(path string, partChunks int, trap func(step, file string)) (was, is
 type compaction struct {
 	partChunks int
 	trap       func(step, file string)
+	merged     func(records, of int64)
 
 	old *Dir
 	was *Manifest
@@ -63,8 +67,12 @@ func (c *compaction) run(path string) (was, is *Manifest, err error) {
 	}
 	beside.trap = c.trap
 	for first := 0; first < len(c.was.Parts); first += many {
-		if err := c.merge(beside, c.was.Parts[first:min(first+many, len(c.was.Parts))]); err != nil {
+		parts := c.was.Parts[first:min(first+many, len(c.was.Parts))]
+		if err := c.merge(beside, parts); err != nil {
 			return nil, nil, err
+		}
+		if last := parts[len(parts)-1]; c.merged != nil {
+			c.merged(last.FirstIndex+last.Records, c.was.Input.Records)
 		}
 	}
 	if is, err = beside.Finish(c.was.Input); err != nil {

@@ -39,7 +39,7 @@ func TestCompact(t *testing.T) {
 		spec.PartChunks = test.want
 		smallCorpus(t, spec).write(t, want)
 		for range 2 {
-			_, is, err := dataset.Compact(path, test.to)
+			_, is, err := dataset.Compact(path, test.to, nil)
 			if err != nil {
 				t.Fatalf("%d to %d: %v", test.from, test.to, err)
 			}
@@ -90,7 +90,7 @@ func TestCompactDies(t *testing.T) {
 		default:
 			t.Errorf("%s: neither the old dataset nor the new one", out)
 		}
-		if _, _, err := dataset.Compact(path, 6); err != nil {
+		if _, _, err := dataset.Compact(path, 6, nil); err != nil {
 			t.Errorf("%s: %v", out, err)
 		}
 		if !maps.Equal(tree(t, output), after) {
@@ -122,7 +122,7 @@ func TestCompactDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := tree(t, path)
-		if _, _, err := dataset.Compact(path, 64); err == nil || !strings.Contains(err.Error(), name+" is not the file that the manifest lists") {
+		if _, _, err := dataset.Compact(path, 64, nil); err == nil || !strings.Contains(err.Error(), name+" is not the file that the manifest lists") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !maps.Equal(tree(t, path), before) {
@@ -161,7 +161,7 @@ func TestCompactErrors(t *testing.T) {
 	}
 	c.commit(t, d, 0)
 	for path, want := range map[string]string{output: "datasets are the folders in it", d.Path(): "no finished dataset in", filepath.Join(output, "job=none"): "no such file"} {
-		if _, _, err := dataset.Compact(path, 64); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := dataset.Compact(path, 64, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

@@ -23,6 +23,6 @@ func (e *Encoder) SpoilExtra(column string) {
 
 // CompactTrapped is Compact with a trap.
 func CompactTrapped(path string, partChunks int, trap func(step, file string)) error {
-	_, _, err := compact(path, partChunks, trap)
+	_, _, err := compact(path, &compaction{partChunks: partChunks, trap: trap})
 	return err
 }
