@@ -116,6 +116,7 @@ generate: ## sources and files that are made from others
 	cd pkg/wire && $(GO) run $(BUF) generate
 	$(GO) test ./pkg/config -run=Shipped -update
 	$(GO) test ./pkg/queue -run=RolesFile -update
+	$(GO) test ./cmd/flipmill -run=Reference -update
 
 image: ## the container image flipmill:VERSION, with ENGINE (docker)
 	$(ENGINE) build -f deployments/image/Containerfile --build-arg VERSION=$(VERSION) -t flipmill:$(VERSION) .
