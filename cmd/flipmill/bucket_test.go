@@ -17,7 +17,6 @@ import (
 
 // bucket is a bucket of an S3 server in this process.
 type bucket struct {
-	t       *testing.T
 	name    string
 	backend gofakes3.Backend
 	server  *httptest.Server
@@ -31,7 +30,7 @@ func newBucket(t *testing.T, name string) *bucket {
 	}
 	server := httptest.NewServer(gofakes3.New(backend).Server())
 	t.Cleanup(server.Close)
-	return &bucket{t, name, backend, server}
+	return &bucket{name, backend, server}
 }
 
 // environment leads a process to the server.
@@ -42,16 +41,14 @@ func (b *bucket) environment() []string {
 	}
 }
 
-func (b *bucket) put(key string, data []byte) {
-	b.t.Helper()
-	if _, err := b.backend.PutObject(b.name, key, map[string]string{}, bytes.NewReader(data), int64(len(data)), nil); err != nil {
-		b.t.Fatal(err)
-	}
+func (b *bucket) put(key string, data []byte) error {
+	_, err := b.backend.PutObject(b.name, key, map[string]string{}, bytes.NewReader(data), int64(len(data)), nil)
+	return err
 }
 
-func (b *bucket) putFolder(folder string) {
-	b.t.Helper()
-	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+// putFolder puts the files of a folder below a key.
+func (b *bucket) putFolder(folder, key string) error {
+	return filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -60,12 +57,11 @@ func (b *bucket) putFolder(folder string) {
 			return err
 		}
 		name, err := filepath.Rel(folder, path)
-		b.put(filepath.ToSlash(name), data)
-		return err
+		if err != nil {
+			return err
+		}
+		return b.put(key+filepath.ToSlash(name), data)
 	})
-	if err != nil {
-		b.t.Fatal(err)
-	}
 }
 
 // TestReachObjects: a corpus in a bucket can be driven again from any machine; one

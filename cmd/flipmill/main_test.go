@@ -28,6 +28,7 @@ var update = flag.Bool("update", false, "accept what the scripts compare as it i
 // examples, which are also in a bucket of that name. Besides testscript's own, a
 // script has the commands
 //
+//	upload FOLDER KEY    puts the files of a folder into the bucket
 //	sql FILE             runs the query in FILE and prints the rows as CSV
 //	flip-bit FILE N      inverts the lowest bit of byte N, counted from the end if negative
 //	exits CODE CMD...    runs a command that must end with CODE
@@ -37,7 +38,9 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	bucket := newBucket(t, "examples")
-	bucket.putFolder(examples)
+	if err := bucket.putFolder(examples, ""); err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -48,7 +51,10 @@ func TestScripts(t *testing.T) {
 			return os.Symlink(examples, filepath.Join(env.WorkDir, "examples"))
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"sql":      scriptSQL,
+			"sql": scriptSQL,
+			"upload": func(ts *testscript.TestScript, _ bool, args []string) {
+				ts.Check(bucket.putFolder(ts.MkAbs(args[0]), args[1]+"/"))
+			},
 			"flip-bit": scriptFlipBit,
 			"exits":    scriptExits,
 		},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flipmill/flipmill/pkg/config"
 	"github.com/flipmill/flipmill/pkg/dataset"
+	"github.com/flipmill/flipmill/pkg/object"
 )
 
 func newQuery() *cobra.Command {
@@ -42,7 +43,11 @@ the dataset there; put its name for BUCKET.`,
 			if err != nil {
 				return err
 			}
-			if _, err := io.WriteString(cmd.OutOrStdout(), queryLines(c.For, filepath.ToSlash(filepath.Clean(args[0])), m)); err != nil {
+			path := strings.TrimRight(args[0], "/")
+			if !object.Is(path) {
+				path = filepath.ToSlash(filepath.Clean(args[0]))
+			}
+			if _, err := io.WriteString(cmd.OutOrStdout(), queryLines(c.For, path, m)); err != nil {
 				return fmt.Errorf("write the lines: %w", err)
 			}
 			return nil

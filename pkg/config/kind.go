@@ -79,6 +79,17 @@ func matching(dst *string, typ, want, pattern string) Kind {
 	})
 }
 
+// folder is one in which files are made.
+func folder(dst *string) Kind {
+	const want = "a folder on a disk"
+	return parsed(dst, "dir", want, func(text string) (string, error) {
+		if text == "" || strings.Contains(text, "://") {
+			return "", fmt.Errorf("%q: want %s", text, want)
+		}
+		return text, nil
+	})
+}
+
 // rule is a rule of the puzzle.
 func rule(dst *puzzle.Rule) Kind {
 	usual := []string{"plus", "fridge", "king", "x", "plus-torus", "king-torus", "x-torus"}

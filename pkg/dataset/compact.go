@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/flipmill/flipmill/pkg/object"
 	"github.com/flipmill/flipmill/pkg/tally"
 )
 
@@ -94,6 +95,9 @@ func (c *compaction) run(path string) (was, is *Manifest, err error) {
 // begin opens the dataset and removes what one who died has left. No other process
 // can begin until done.
 func (c *compaction) begin(path string) (done func(), err error) {
+	if object.Is(path) {
+		return nil, errors.New("objects cannot take each other's place in one step: copy the dataset to a disk, and back")
+	}
 	path, err = filepath.Abs(path)
 	if err != nil {
 		return nil, err

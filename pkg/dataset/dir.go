@@ -289,6 +289,11 @@ func sumFile(path string) (sum string, size int64, err error) {
 	if err != nil {
 		return "", 0, err
 	}
+	return sumOf(f)
+}
+
+// sumOf is sumFile of an open file, which it closes.
+func sumOf(f io.ReadCloser) (sum string, size int64, err error) {
 	defer f.Close()
 	h := sha256.New()
 	if size, err = io.Copy(h, f); err != nil {

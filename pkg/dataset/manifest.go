@@ -102,12 +102,16 @@ type File struct {
 // ReadManifest reads the manifest of the dataset at path. The error is
 // fs.ErrNotExist where the dataset is not finished.
 func ReadManifest(path string) (*Manifest, error) {
-	data, err := os.ReadFile(filepath.Join(path, manifestName))
+	files, err := below(path)
+	if err != nil {
+		return nil, fmt.Errorf("read manifest of %s: %w", path, err)
+	}
+	data, err := fs.ReadFile(files, manifestName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, noDataset(path, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read manifest: %w", err)
+		return nil, fmt.Errorf("read manifest of %s: %w", path, err)
 	}
 	m := &Manifest{}
 	if err := decodeStrict(data, m); err != nil {

@@ -127,7 +127,7 @@ func (r *Reader) find(want Filter, yield func(Row) bool) error {
 	if err != nil {
 		return err
 	}
-	f := &finder{verifier: &verifier{path: r.dir.Path(), spec: r.dir.spec, layouts: r.dir.layouts}, want: want, yield: yield}
+	f := &finder{verifier: &verifier{path: r.dir.Path(), files: os.DirFS(r.dir.Path()), spec: r.dir.spec, layouts: r.dir.layouts}, want: want, yield: yield}
 	if err := f.check(); err != nil {
 		return err
 	}

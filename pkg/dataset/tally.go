@@ -28,6 +28,9 @@ func openFinished(path string) (*verifier, error) {
 		return nil, err
 	}
 	v := &verifier{path: path, manifest: m}
+	if v.files, err = below(path); err != nil {
+		return nil, err
+	}
 	if v.spec, err = m.Spec.ParseSpec(); err == nil {
 		v.layouts, err = newLayouts(v.spec)
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/flipmill/flipmill/pkg/generate"
+	"github.com/flipmill/flipmill/pkg/object"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/solver"
 	"github.com/flipmill/flipmill/pkg/tally"
@@ -65,9 +65,13 @@ const maxProblems = 1000
 // with, and how many there are.
 func Verify(path string, seen func(records, of int64)) (*Report, error) {
 	v := &verifier{path: path, seen: seen, report: &Report{Checked: []string{}, Skipped: []string{}, Problems: []Problem{}}}
+	var err error
+	if v.files, err = below(path); err != nil {
+		return nil, err
+	}
 	m, err := ReadManifest(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Stat(filepath.Join(path, successName)); err == nil {
+		if _, err := fs.Stat(v.files, successName); err == nil {
 			v.problem(manifestName, "missing: %s says that the dataset is finished", successName)
 			return v.report, nil
 		}
@@ -99,13 +103,17 @@ func Verify(path string, seen func(records, of int64)) (*Report, error) {
 
 // noDataset says that path is no finished dataset, and what it may be instead.
 func noDataset(path string, err error) error {
-	entries, readErr := os.ReadDir(path)
+	files, readErr := below(path)
+	if readErr != nil {
+		return err
+	}
+	entries, readErr := fs.ReadDir(files, ".")
 	if readErr != nil {
 		return fmt.Errorf("no dataset in %s: %w", path, readErr)
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), "job=") {
-			return fmt.Errorf("no dataset in %s itself: %w; datasets are the folders in it, such as %s", path, err, filepath.Join(path, e.Name()))
+			return fmt.Errorf("no dataset in %s itself: %w; datasets are the folders in it, such as %s", path, err, inside(path, e.Name()))
 		}
 	}
 	return fmt.Errorf("no finished dataset in %s: %w", path, err)
@@ -114,6 +122,7 @@ func noDataset(path string, err error) error {
 // verifier holds one verification.
 type verifier struct {
 	path     string
+	files    fs.FS // below it
 	manifest *Manifest
 	spec     puzzle.Spec
 	report   *Report
@@ -192,14 +201,14 @@ func (v *verifier) passed(records int64) {
 // checkForm checks that manifest and _SUCCESS are, byte for byte, as Finish
 // writes them: then every changed byte is a changed value.
 func (v *verifier) checkForm() error {
-	data, err := os.ReadFile(filepath.Join(v.path, manifestName))
+	data, err := fs.ReadFile(v.files, manifestName)
 	if err != nil {
 		return err
 	}
 	if text, err := v.manifest.text(); err != nil || !bytes.Equal(text, data) {
 		v.problem(manifestName, "altered: it is not written as flipmill writes it")
 	}
-	switch info, err := os.Stat(filepath.Join(v.path, successName)); {
+	switch info, err := fs.Stat(v.files, successName); {
 	case errors.Is(err, fs.ErrNotExist):
 		v.problem(successName, "missing")
 	case err != nil:
@@ -213,9 +222,9 @@ func (v *verifier) checkForm() error {
 // checkManifest checks the manifest against itself.
 func (v *verifier) checkManifest() {
 	m := v.manifest
-	path, err := filepath.Abs(v.path) // "." has a name, too
-	if err != nil {
-		path = v.path
+	path := v.path
+	if abs, err := filepath.Abs(path); err == nil && !object.Is(path) {
+		path = abs // "." has a name, too
 	}
 	if name := filepath.Base(path); name != "job="+m.Job {
 		v.problem(manifestName, "it is of job %s, the folder is %s", m.Job, name)
@@ -267,8 +276,8 @@ func (v *verifier) checkGenerated() {
 	}
 }
 
-// files returns what the manifest lists, by name.
-func (v *verifier) files() map[string]File {
+// listed returns what the manifest lists, by name.
+func (v *verifier) listed() map[string]File {
 	files := map[string]File{v.manifest.Stats.Name: v.manifest.Stats}
 	for _, p := range v.manifest.Parts {
 		files[p.Results.Name] = p.Results
@@ -281,16 +290,11 @@ func (v *verifier) files() map[string]File {
 
 // checkListing reports files that should not be there.
 func (v *verifier) checkListing() error {
-	files := v.files()
-	err := filepath.WalkDir(v.path, func(path string, d fs.DirEntry, err error) error {
+	files := v.listed()
+	err := fs.WalkDir(v.files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		rel, err := filepath.Rel(v.path, path)
-		if err != nil {
-			return err
-		}
-		name := filepath.ToSlash(rel)
 		if _, listed := files[name]; !listed && name != manifestName && name != successName {
 			v.extra(name)
 		}
@@ -318,15 +322,11 @@ type opener func(r io.ReaderAt, size int64) (*parquet.File, error)
 
 // open opens a file of the dataset with one of the openers of Parquet files.
 func (v *verifier) open(name string, open opener) (f *parquet.File, done func(), err error) {
-	in, err := os.Open(filepath.Join(v.path, filepath.FromSlash(name)))
+	in, size, err := openFile(v.files, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	info, err := in.Stat()
-	if err == nil {
-		f, err = open(in, info.Size())
-	}
-	if err != nil {
+	if f, err = open(in, size); err != nil {
 		in.Close()
 		return nil, nil, err
 	}
@@ -336,7 +336,12 @@ func (v *verifier) open(name string, open opener) (f *parquet.File, done func(),
 // whole reports whether a file is there as the manifest says; if not, it says
 // what became of the records first to last, which it should hold.
 func (v *verifier) whole(file File, first, last int64) bool {
-	sum, size, err := sumFile(filepath.Join(v.path, filepath.FromSlash(file.Name)))
+	var sum string
+	var size int64
+	f, err := v.files.Open(file.Name)
+	if err == nil {
+		sum, size, err = sumOf(f)
+	}
 	lost := func(format string, args ...any) {
 		if last < first {
 			v.problem(file.Name, format, args...)

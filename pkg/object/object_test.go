@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"testing/iotest"
 
 	"github.com/johannesboyne/gofakes3"
@@ -317,6 +318,28 @@ func TestErrors(t *testing.T) {
 	for _, err := range client(t).List("s3://bucket/folder/") {
 		if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "list s3://bucket/folder/") || !strings.Contains(err.Error(), "AccessDenied: not for you") {
 			t.Errorf("list: %v", err)
+		}
+	}
+}
+
+// TestFS: the objects below a URL are a tree of files as any other.
+func TestFS(t *testing.T) {
+	s := serve(t)
+	for _, key := range []string{"data/a.txt", "data/b/c.txt", "data/b/d/e", "data/empty", "database", "data/b/"} {
+		s.put(key, []byte(strings.Repeat(key, 1+len(key)%2)))
+	}
+	s.put("data/empty", nil)
+	for _, url := range []string{"s3://bucket/data", "s3://bucket/data/"} {
+		if err := fstest.TestFS(client(t).FS(url), "a.txt", "b/c.txt", "b/d/e", "empty"); err != nil {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+	if err := fstest.TestFS(client(t).FS("s3://bucket"), "data/a.txt", "database"); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"none", "a", "b/none", "a.txt/b"} {
+		if _, err := client(t).FS("s3://bucket/data").Open(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
