@@ -91,8 +91,8 @@ func TestOnlyMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	again := drive(t, conn, open(t, text), testSpec(t))
-	again.ledger(2) // of which nothing is committed after all
+	writeLedger(t, testContext(t), conn, "j", &wire.Ledger{State: wire.Open}) // of which nothing is committed after all
+	again := driveWithin(t, conn, open(t, text), testSpec(t), 2)
 	lost := again.take(2)
 	ids := []string{lost[0].ID.String(), lost[1].ID.String()}
 	if left := 5 - held.ID.Chunk; !slices.Equal(ids, []string{"j/1/2", fmt.Sprintf("j/%d/1", left)}) {

@@ -94,10 +94,17 @@ type job struct {
 // drive starts Run. No record may be handed over beyond the limit.
 func drive(t testing.TB, conn *queue.Conn, c *corpus.Corpus, spec puzzle.Spec) *job {
 	t.Helper()
+	return driveWithin(t, conn, c, spec, 0)
+}
+
+// driveWithin is drive where the ledger lets some chunks come from the start.
+func driveWithin(t testing.TB, conn *queue.Conn, c *corpus.Corpus, spec puzzle.Spec, chunks int64) *job {
+	t.Helper()
 	ctx, cancel := context.WithCancel(testContext(t))
 	tasks, err := conn.Tasks(ctx, queue.Lanes()...)
 	ok(t, err)
 	j := &job{t: t, ctx: ctx, cancel: cancel, conn: conn, tasks: tasks, ended: make(chan error, 1)}
+	j.limit.Store(chunks * chunkRecords)
 	published := func(records int64) {
 		if records > j.limit.Load() {
 			t.Errorf("%d records handed over, the window allows %d", records, j.limit.Load())
