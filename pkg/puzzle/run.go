@@ -105,16 +105,21 @@ func (r Run) AppendText(dst []byte, i int) []byte {
 		}
 		return dst[:n]
 	}
-	k := i
+	masks := r.LineMasks()
+	last := r.MaskWidth(masks - 1)
+	k, unused := i, maskBits-last
 	for range r.Rows {
-		for left := r.Cols; left > 0; left -= maskBits {
-			width := min(left, maskBits)
-			mask := r.Masks[k] << (maskBits - width)
-			binary.LittleEndian.PutUint64(dst[n:], spread(byte(mask>>8)))
-			binary.LittleEndian.PutUint64(dst[n+8:], spread(byte(mask)))
-			n += width
+		for range masks - 1 {
+			binary.LittleEndian.PutUint64(dst[n:], spread(byte(r.Masks[k]>>8)))
+			binary.LittleEndian.PutUint64(dst[n+8:], spread(byte(r.Masks[k])))
+			n += maskBits
 			k += r.Count
 		}
+		mask := r.Masks[k] << (unused & 15)
+		binary.LittleEndian.PutUint64(dst[n:], spread(byte(mask>>8)))
+		binary.LittleEndian.PutUint64(dst[n+8:], spread(byte(mask)))
+		n += last
+		k += r.Count
 	}
 	return dst[:n]
 }
