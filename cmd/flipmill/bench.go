@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -120,9 +119,9 @@ func runHere(ctx context.Context, args ...string) error {
 func (r *benchReport) print(w io.Writer, c *config.Config) error {
 	switch {
 	case c.JSON:
-		text, err := json.MarshalIndent(r, "", "  ")
+		text, err := document(r)
 		if err == nil {
-			_, err = w.Write(append(text, '\n'))
+			_, err = w.Write(text)
 		}
 		return err
 	case c.CSV:

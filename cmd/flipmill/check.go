@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -214,10 +213,9 @@ func (r *checked) print(w io.Writer, asJSON bool, spec puzzle.Spec) error {
 	text := r.text(spec, glyphsFor(w))
 	if asJSON {
 		var err error
-		if text, err = json.MarshalIndent(r, "", "  "); err != nil {
+		if text, err = document(r); err != nil {
 			return err
 		}
-		text = append(text, '\n')
 	}
 	_, err := w.Write(text)
 	return err

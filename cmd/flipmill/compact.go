@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -54,25 +52,20 @@ finishes and removes what is left besides. Until then there is room needed for b
 
 // compact compacts a dataset, and shows how far it has come.
 func compact(progress io.Writer, mode, path string, partChunks int) (was, is *dataset.Manifest, err error) {
-	var total atomic.Int64
-	m := newMeter("compact", "records", func() (int64, bool) { return total.Load(), true })
+	m, tell := newToldMeter("compact", "records")
 	defer m.show(progress, mode)()
-	return dataset.Compact(path, partChunks, func(records, of int64) {
-		m.done.Store(records)
-		total.Store(of)
-	})
+	return dataset.Compact(path, partChunks, tell)
 }
 
 // compactText says what became of a dataset's parts.
 func compactText(path string, was, is *dataset.Manifest, asJSON bool) ([]byte, error) {
 	if asJSON {
-		text, err := json.MarshalIndent(struct {
+		return document(struct {
 			Dataset    string `json:"dataset"`
 			PartsWere  int    `json:"parts_were"`
 			Parts      int    `json:"parts"`
 			PartChunks int    `json:"part_chunks"`
-		}{path, len(was.Parts), len(is.Parts), is.Spec.PartChunks}, "", "  ")
-		return append(text, '\n'), err
+		}{path, len(was.Parts), len(is.Parts), is.Spec.PartChunks})
 	}
 	if len(was.Parts) == len(is.Parts) {
 		return fmt.Appendf(nil, "%s stays as it is: no two of its parts fit into one (%d parts, %d chunks each)\n", path, len(is.Parts), is.Spec.PartChunks), nil

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -73,11 +72,7 @@ func configJSON(c *config.Config) ([]byte, error) {
 	for _, k := range config.Keys() {
 		keys = append(keys, key{k.Name, c.Text(k.Name), c.Origin(k.Name).String()})
 	}
-	text, err := json.MarshalIndent(keys, "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("write the configuration: %w", err)
-	}
-	return append(text, '\n'), nil
+	return document(keys)
 }
 
 func newConfigValidate() *cobra.Command {

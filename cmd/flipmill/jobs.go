@@ -85,13 +85,13 @@ func (v *jobVerb) print(value any, text string, oneLine bool) error {
 		var err error
 		if oneLine {
 			data, err = json.Marshal(value)
+			data = append(data, '\n')
 		} else {
-			data, err = json.MarshalIndent(value, "", "  ")
+			data, err = document(value)
 		}
 		if err != nil {
 			return fmt.Errorf("write the outcome: %w", err)
 		}
-		data = append(data, '\n')
 	}
 	if _, err := v.out.Write(data); err != nil {
 		return fmt.Errorf("write the outcome: %w", err)

@@ -30,6 +30,17 @@ func newMeter(verb, unit string, total func() (n int64, sure bool)) *meter {
 	return &meter{verb: verb, unit: unit, total: total}
 }
 
+// newToldMeter is a meter for work that tells, by tell, how far it has come and of how
+// many.
+func newToldMeter(verb, unit string) (m *meter, tell func(done, of int64)) {
+	var total atomic.Int64
+	m = newMeter(verb, unit, func() (int64, bool) { return total.Load(), true })
+	return m, func(done, of int64) {
+		m.done.Store(done)
+		total.Store(of)
+	}
+}
+
 // reading estimates the number of records in a corpus from the part of its bytes
 // that has been read; published tells the records in that part.
 func reading(published *atomic.Int64, progress func() (read, total int64)) func() (int64, bool) {

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -37,13 +36,8 @@ gives the same bytes.`,
 			if c.File == "" && isTerminal(cmd.OutOrStdout()) {
 				return withCode(exitUsage, fmt.Errorf("report: want -o FILE: the page is no text for a terminal"))
 			}
-			var total atomic.Int64
-			m := newMeter("report", "searches", func() (int64, bool) { return total.Load(), true })
+			m, step := newToldMeter("report", "searches")
 			defer m.show(cmd.ErrOrStderr(), c.Progress)()
-			step := func(done, of int64) {
-				m.done.Store(done)
-				total.Store(of)
-			}
 			if c.File == "" {
 				return report.Write(cmd.OutOrStdout(), args[0], step)
 			}

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -82,8 +81,7 @@ func statsText(m *dataset.Manifest, counts *tally.Tally, c *config.Config) ([]by
 	if !c.JSON {
 		return statisticsText(s), nil
 	}
-	text, err := json.MarshalIndent(s, "", "  ")
-	return append(text, '\n'), err
+	return document(s)
 }
 
 func percentage(x float64) string { return fmt.Sprintf("%.2f%%", 100*x) }

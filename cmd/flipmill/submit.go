@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -307,10 +306,9 @@ func (o *submitted) print(w io.Writer, asJSON bool) error {
 	text := fmt.Appendf(nil, "job %s: %s records handed over, %s in the dataset, %s\n", o.Job, view.Thousands(o.Records), view.Thousands(o.Committed), o.State)
 	if asJSON {
 		var err error
-		if text, err = json.MarshalIndent(o, "", "  "); err != nil {
+		if text, err = document(o); err != nil {
 			return fmt.Errorf("write the outcome: %w", err)
 		}
-		text = append(text, '\n')
 	}
 	if _, err := w.Write(text); err != nil {
 		return fmt.Errorf("write the outcome: %w", err)

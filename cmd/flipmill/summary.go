@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -52,10 +51,9 @@ func (s *summary) print(w io.Writer, asJSON bool) error {
 	var text []byte
 	if asJSON {
 		var err error
-		if text, err = json.MarshalIndent(s, "", "  "); err != nil {
+		if text, err = document(s); err != nil {
 			return fmt.Errorf("write the summary: %w", err)
 		}
-		text = append(text, '\n')
 	} else {
 		text = s.text()
 	}

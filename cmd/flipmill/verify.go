@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -49,13 +48,9 @@ doubled or altered.`,
 
 // verify verifies a dataset, and shows how far it has come.
 func verify(progress io.Writer, mode, path string) (*dataset.Report, error) {
-	var total atomic.Int64
-	m := newMeter("verify", "records", func() (int64, bool) { return total.Load(), true })
+	m, tell := newToldMeter("verify", "records")
 	defer m.show(progress, mode)()
-	return dataset.Verify(path, func(records, of int64) {
-		m.done.Store(records)
-		total.Store(of)
-	})
+	return dataset.Verify(path, tell)
 }
 
 func printReport(w io.Writer, report *dataset.Report, asJSON bool) error {
