@@ -7,6 +7,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 CYCLONEDX   := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 BUF         := github.com/bufbuild/buf/cmd/buf@v1.75.0
+BENCHSTAT   := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 
 GO       ?= go
 ENGINE   ?= docker
@@ -19,6 +20,7 @@ TAGS     := cluster
 PKG      ?= ./pkg/solver
 BENCH    ?= .
 COUNT    ?= 6
+REV      ?= HEAD~1
 KILLS    ?= 50
 N        ?= 1000
 RECORDS  ?= 4000000
@@ -86,8 +88,8 @@ bench-once: ## each benchmark once, so that none rots
 compare: ## run against DuckDB converting the same text, RECORDS boards, COUNT turns
 	$(GO) test ./cmd/flipmill -run='^$$' -bench=AgainstDuckDB -benchtime=1x -timeout=60m -records=$(RECORDS) -rounds=$(COUNT)
 
-bench: ## measure: benchmarks BENCH of PKG, COUNT times, for benchstat
-	$(GO) test -run='^$$' -bench='$(BENCH)' -benchmem -count=$(COUNT) $(PKG)
+bench: ## benchmarks BENCH of PKG against those of commit REV (HEAD~1), COUNT turns, by benchstat
+	.ci/bench '$(REV)' '$(PKG)' '$(BENCH)' '$(COUNT)' $(BENCHSTAT)
 
 e2e: build ## the command line and the whole pipeline
 	$(GO) test -count=1 ./cmd/...
