@@ -15,7 +15,7 @@ var samples = []struct {
 	rule string
 	size puzzle.Size
 }{
-	{"plus", puzzle.Size{Rows: 5, Cols: 5}}, {"plus", puzzle.Size{Rows: 15, Cols: 15}}, {"plus", puzzle.Size{Rows: 9, Cols: 9}},
+	{"plus", puzzle.Size{Rows: 5, Cols: 5}}, {"plus", puzzle.Size{Rows: 15, Cols: 15}}, {"plus", puzzle.Size{Rows: 9, Cols: 9}}, {"plus", puzzle.Size{Rows: 14, Cols: 14}},
 	{"plus", puzzle.Size{Rows: 256, Cols: 16}}, {"plus", puzzle.Size{Rows: 5, Cols: 33}},
 	{"king", puzzle.Size{Rows: 5, Cols: 5}}, {"king", puzzle.Size{Rows: 9, Cols: 9}}, {"x-torus", puzzle.Size{Rows: 7, Cols: 9}},
 	{"fridge", puzzle.Size{Rows: 4, Cols: 4}}, {"fridge", puzzle.Size{Rows: 12, Cols: 16}}, {"fridge", puzzle.Size{Rows: 7, Cols: 7}},

@@ -19,6 +19,7 @@ import (
 // quiet patterns. Precondition: chasable.
 type chase struct {
 	quiet    *quiet
+	classes  *classes // the search, where there is one for the size
 	lines    int
 	plus     bool           // the stencil is that of plus, for which there is a quicker step
 	loose    bool           // solutions are not the least ones yet: the size is transposed, and least is by rows
@@ -92,6 +93,9 @@ func newChase(rule puzzle.Rule, size puzzle.Size, limit int64) *chase {
 	y.pack(ones.x[:], &ones, 0)
 	c.quiet.setOnes(ones.x[:])
 	c.quiet.setOnesLines()
+	if !c.loose {
+		c.classes = newClasses(c.quiet)
+	}
 	return c
 }
 
@@ -138,7 +142,11 @@ func (c *chase) solve(b *block, target puzzle.Target) {
 		return
 	}
 	b.reset()
-	c.blank(b)
+	c.blank(b, target)
+	if c.classes != nil {
+		c.classes.solve(b, target, c.onesFail)
+		return
+	}
 	for i := range b.n {
 		zero, one := b.fail[i] == 0, b.fail[i] == c.onesFail
 		if !zero && !one {
@@ -153,12 +161,19 @@ func (c *chase) solve(b *block, target puzzle.Target) {
 	}
 }
 
-// blank makes boards that have no solution all 0.
-func (c *chase) blank(b *block) {
+// blank makes boards that cannot reach the target all 0.
+func (c *chase) blank(b *block, target puzzle.Target) {
+	zero, one := uint16(0), c.onesFail
+	switch target {
+	case puzzle.Zero:
+		one = zero
+	case puzzle.One:
+		zero = one
+	}
 	var keep column[uint16]
 	for i, fail := range b.fail {
 		// One less than 0 is all there is to tell the boards apart by.
-		keep[i] = uint16((int32(fail)-1)>>31 | (int32(fail^c.onesFail)-1)>>31)
+		keep[i] = uint16((int32(fail^zero)-1)>>31 | (int32(fail^one)-1)>>31)
 	}
 	for l := range c.lines {
 		and(b.line(l), &keep)

@@ -35,7 +35,10 @@ func newOutcomes(q *quiet) *outcomes {
 	for k, pattern := range q.sums(q.basis) {
 		o.quiet[k] = pattern[0]
 	}
-	classes := q.classes()
+	classes := q.classes()[1:] // what is in no pattern makes no difference
+	for i := range classes {
+		classes[i] = slices.DeleteFunc(classes[i], func(p int) bool { return slices.Contains(q.pivots, p) }) // least solutions do not press them
+	}
 	keys := 1
 	for _, cells := range classes {
 		for _, p := range cells {
@@ -68,20 +71,21 @@ func newOutcomes(q *quiet) *outcomes {
 	return o
 }
 
-// classes returns the positions in each class of cells that are in some quiet
-// patterns, but for the pivots, which least solutions do not press.
+// classes returns the positions of the cells in each class: class c is of those in
+// the patterns that c chooses, the first for its highest bit.
 func (q *quiet) classes() [][]int {
 	classes := make([][]int, 1<<len(q.basis))
 	for _, p := range q.order {
 		class := 0
 		for _, pattern := range q.basis {
-			class = class<<1 | int(pattern[0]>>p&1)
+			class <<= 1
+			if bit(pattern, p) {
+				class |= 1
+			}
 		}
-		if !slices.Contains(q.pivots, p) {
-			classes[class] = append(classes[class], p)
-		}
+		classes[class] = append(classes[class], p)
 	}
-	return classes[1:]
+	return classes
 }
 
 // choose is [linear.choose] for boards of the given number of cells.

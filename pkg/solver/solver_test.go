@@ -127,6 +127,7 @@ func TestReference(t *testing.T) {
 	}{
 		// Ties need quiet patterns.
 		{"plus", 4, 4}, {"plus", 5, 5}, {"plus", 9, 9}, {"plus", 11, 11}, {"plus", 7, 11}, {"plus", 11, 15}, {"plus", 14, 14},
+		{"plus", 9, 8}, {"plus", 14, 11}, {"plus", 15, 14}, {"plus", 73, 14}, {"plus", 85, 12}, {"stencil:010/101/010", 14, 10},
 		// Wide boards are stored by columns; their least solution is by rows all the same.
 		{"plus", 2, 20}, {"plus", 5, 33}, {"plus", 9, 19}, {"plus", 16, 17}, {"plus", 16, 25}, {"plus", 1, 256}, {"plus", 256, 1},
 		{"king", 2, 20}, {"king", 1, 33}, {"x", 6, 18}, {"x", 9, 17}, {"plus-torus", 5, 20}, {"stencil:010/101/010", 3, 17},
