@@ -128,7 +128,10 @@ func EstimateRow(spec puzzle.Spec, cells int) int {
 	if rowless(spec) {
 		return 0
 	}
-	const others = 8 // bytes of the columns besides board and solution, compressed or packed
+	const (
+		others     = 8 // bytes of the usual columns besides board and solution, compressed or packed
+		extraBytes = 2 // of an extra column's number, or around its cells
+	)
 	cellBytes := (cells + 7) / 8
 	if spec.Cells == CellsText {
 		switch spec.Compression {
@@ -141,15 +144,16 @@ func EstimateRow(spec puzzle.Spec, cells int) int {
 	total := others
 	for _, name := range spec.Columns {
 		switch name {
-		case colBoard, colSolution, colCanonical, colWitness:
+		case colBoard, colSolution:
 			total += cellBytes
+		case colCanonical, colWitness:
+			total += cellBytes + extraBytes
 		case colMoves: // as many as there are cells: twice a place and its levels
-			total += cells * (bits.Len(uint(cells)) + 8) / 8
+			total += cells*(bits.Len(uint(cells))+8)/8 + extraBytes
 		case colGrid: // a cell and its levels
-			total += (cells*3 + 7) / 8
-		}
-		if slices.Contains(Extras(), name) {
-			total += 2
+			total += (cells*3+7)/8 + extraBytes
+		case colLit, colOrbit, colSplit, colUniqueOptimum, colMaxMoves, colDifficulty:
+			total += extraBytes
 		}
 	}
 	return total

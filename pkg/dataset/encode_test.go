@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"reflect"
 	"strings"
 	"testing"
@@ -252,6 +253,22 @@ func TestEstimateRow(t *testing.T) {
 			if total > limit {
 				t.Errorf("%s, %s, %s: %d rows estimated at %d bytes take %d of a message's %d", spec.Cells, spec.Compression, size, n, chunkEstimate, total, message)
 			}
+		}
+	}
+}
+
+// Every extra column counts, and the estimate costs nothing: producers ask for it
+// at each board that has another size than the one before.
+func TestEstimateRowOfExtras(t *testing.T) {
+	usual := testSpec(t, "plus", puzzle.Zero)
+	for _, name := range dataset.Extras() {
+		spec := usual
+		spec.Columns = append(slices.Clone(usual.Columns), name)
+		if with, without := dataset.EstimateRow(spec, 25), dataset.EstimateRow(usual, 25); with <= without {
+			t.Errorf("a row with %s is estimated at %d bytes, without at %d", name, with, without)
+		}
+		if n := testing.AllocsPerRun(10, func() { dataset.EstimateRow(spec, 25) }); n > 0 {
+			t.Errorf("%s: %v allocations", name, n)
 		}
 	}
 }
