@@ -9,7 +9,8 @@ import (
 )
 
 // Chunks yields the chunks of a corpus in order, as a job with this spec hands them
-// over. They are the caller's. An error is the last that it yields.
+// over. A chunk is valid until the next: its memory is used again. An error is the last
+// that it yields.
 func Chunks(spec puzzle.Spec, c *corpus.Corpus) iter.Seq2[*puzzle.Chunk, error] {
 	if spec.Generate.Kind != "" {
 		return ranges(spec, c)

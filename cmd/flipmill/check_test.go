@@ -15,7 +15,13 @@ import (
 // TestCheck compares what check says of corpora with what a run makes of them.
 func TestCheck(t *testing.T) {
 	t.Parallel()
+	sizes := filepath.Join(t.TempDir(), "sizes.txt") // of which a chunk has other boards than the next
+	text := strings.Repeat("110/101/011\n", 1<<16) + strings.Repeat(strings.Repeat("/1100101001110001", 16)[1:]+"\n", 500)
+	if err := os.WriteFile(sizes, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for job, args := range map[string][]string{
+		"sizes":  {sizes},
 		"mixed":  {"examples/mixed"},
 		"faulty": {"examples/faulty.txt", "--cells", "bits"},
 		"boards": {"examples/boards-5x5.txt", "--columns", "board,status,rows,cols", "--compression", "none"},

@@ -56,10 +56,20 @@ func newSample() *sample { return &sample{random: rand.New(rand.NewPCG(1, 2))} }
 func (s *sample) add(t *wire.Task) {
 	s.seen++
 	if len(s.chosen) < sampleSize {
-		s.chosen = append(s.chosen, t)
+		s.chosen = append(s.chosen, kept(t))
 	} else if k := s.random.Int64N(s.seen); k < sampleSize {
-		s.chosen[k] = t
+		s.chosen[k] = kept(t)
 	}
+}
+
+// kept returns a copy of a task that stays as it is when the next chunk is made.
+func kept(t *wire.Task) *wire.Task {
+	c := t.Chunk
+	c.Lines, c.Runs = slices.Clone(c.Lines), slices.Clone(c.Runs)
+	for i := range c.Runs {
+		c.Runs[i].Masks = slices.Clone(c.Runs[i].Masks)
+	}
+	return &wire.Task{ID: t.ID, Chunk: c}
 }
 
 // addRanges considers the tasks of a generated corpus without going through them.
