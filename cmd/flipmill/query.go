@@ -135,6 +135,10 @@ func athenaTable(table string, m *dataset.Manifest) string {
 		names, kept = []string{"puzzle_index", "source", "line", "reason", "detail", "raw"}, nil
 	case "stats":
 		names, kept = statsHeader(), nil
+	default:
+		if len(names) == 0 { // the files of results have no rows, but a column all the same
+			names = []string{"puzzle_index"}
+		}
 	}
 	var columns []string
 	for _, name := range names {
