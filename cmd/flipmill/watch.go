@@ -52,16 +52,17 @@ if there is no such job.`,
 			defer cancel()
 		}
 		last, err := v.follow(ctx, func(*view.Status) error { return nil })
+		timeUp := err != nil && errors.Is(context.Cause(ctx), errTimeUp) && !errors.Is(err, queue.ErrNotFound)
 		switch {
+		case err != nil && !timeUp:
+			return err
 		case last == nil:
-			return err
-		case err != nil && !errors.Is(context.Cause(ctx), errTimeUp):
-			return err
+			return withCode(exitTimeout, fmt.Errorf("the server has said nothing of job %s after %s", v.id, v.c.Timeout))
 		}
 		if err := v.print(last, last.Line()+"\n", false); err != nil {
 			return err
 		}
-		if err != nil {
+		if timeUp {
 			return withCode(exitTimeout, fmt.Errorf("job %s is %s after %s", v.id, last.State, v.c.Timeout))
 		}
 		return outcome(last)
