@@ -56,7 +56,7 @@ func exitHelp() string {
 	return b.String()
 }
 
-// exitError is an error that ends the process with a code of its own.
+// exitErr is an error that ends the process with a code of its own.
 type exitErr struct {
 	code code
 	err  error

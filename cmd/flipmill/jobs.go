@@ -72,7 +72,7 @@ func outcome(v *view.Status) error {
 	}
 	err := fmt.Errorf("job %s is %s", v.Job, v.State)
 	if v.Reason != "" {
-		err = fmt.Errorf("%w: %s", err, v.Reason)
+		err = fmt.Errorf("%w: %s", err, view.Harmless(v.Reason))
 	}
 	return withCode(exitJobFailed, err)
 }

@@ -43,7 +43,7 @@ func statusText(s *view.Status) string {
 	row("job", "%s", s.Job)
 	row("state", "%s", s.State)
 	if s.Reason != "" {
-		row("reason", "%s", s.Reason)
+		row("reason", "%s", view.Harmless(s.Reason))
 	}
 	row("progress", "%s", s.Progress())
 	if s.Records == nil {

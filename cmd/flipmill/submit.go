@@ -226,7 +226,7 @@ func (s *submission) follow(ctx context.Context, before uint32, heard chan<- str
 		}
 		if waits := !now.Ended() && ledger.Reason != ""; waits != waiting {
 			if waiting = waits; waits {
-				fmt.Fprintf(s.stderr, "job %s waits: %s\n", s.job, ledger.Reason)
+				fmt.Fprintf(s.stderr, "job %s waits: %s\n", s.job, view.Harmless(ledger.Reason))
 			}
 		}
 		switch {

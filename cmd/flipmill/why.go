@@ -77,7 +77,7 @@ func whyText(e *view.Explanation) string {
 		if p.Retry != nil {
 			retry = p.Retry.Format(time.TimeOnly)
 		}
-		fmt.Fprintf(w, "%d\t%d\t%s\t%.0f\t%s\t%d\t%s\t%s\n", p.Chunk, p.Part, p.Where, p.Seconds, cmp.Or(p.Lane, "-"), p.Deliveries, retry, p.Error)
+		fmt.Fprintf(w, "%d\t%d\t%s\t%.0f\t%s\t%d\t%s\t%s\n", p.Chunk, p.Part, p.Where, p.Seconds, cmp.Or(p.Lane, "-"), p.Deliveries, retry, view.Harmless(p.Error))
 	}
 	w.Flush() // into memory
 	return b.String()

@@ -48,15 +48,15 @@ func TestExplanation(t *testing.T) {
 		}
 	}
 	s.Troubles.Add(wire.Trouble{Chunk: 2, Delivered: 3, Message: "no room", At: ago(9).UnixMilli(), Retry: ago(8).UnixMilli()})
-	s.Troubles.Add(wire.Trouble{Chunk: 3, Delivered: 2, Message: "no answer", At: ago(5).UnixMilli(), Retry: ago(-7).UnixMilli()})
+	s.Troubles.Add(wire.Trouble{Chunk: 3, Delivered: 2, Message: "no\n\tanswer", At: ago(5).UnixMilli(), Retry: ago(-7).UnixMilli()})
 	e = view.Explain(s, places, now)
-	if p, q := e.Places[0], e.Places[1]; p.Deliveries != 3 || p.Error != "no room" || p.Retry != nil || q.Deliveries != 2 || q.Error != "no answer" || !q.Retry.Equal(ago(-7)) {
+	if p, q := e.Places[0], e.Places[1]; p.Deliveries != 3 || p.Error != "no room" || p.Retry != nil || q.Deliveries != 2 || q.Error != "no\n\tanswer" || !q.Retry.Equal(ago(-7)) {
 		t.Errorf("with troubles: %+v", e.Places)
 	}
-	if line := "\n3      1     taken    70       low   2           00:00:07  no answer\n"; !strings.Contains(whyText(e), line) {
+	if line := "\n3      1     taken    70       low   2           00:00:07  no\ufffd\ufffdanswer\n"; !strings.Contains(whyText(e), line) {
 		t.Errorf("no %q in\n%s", line, whyText(e))
 	}
-	if got, want := whyText(view.Explain(s, places, now)), "\nlatest trouble: chunk 3, at delivery 2, at 2025-12-31T23:59:55Z: no answer\n"; !strings.Contains(got, want) {
+	if got, want := whyText(view.Explain(s, places, now)), "\nlatest trouble: chunk 3, at delivery 2, at 2025-12-31T23:59:55Z: no\ufffd\ufffdanswer\n"; !strings.Contains(got, want) {
 		t.Errorf("no %q in\n%s", want, got)
 	}
 	s.Ledger.State = wire.Done

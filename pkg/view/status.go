@@ -146,12 +146,12 @@ func (s *Status) Line() string {
 		text += "; " + s.Aggregator()
 	}
 	if s.Reason != "" {
-		text += "; " + s.Reason
+		text += "; " + Harmless(s.Reason)
 	}
 	return text
 }
 
 // String is the trouble for people.
 func (t *Trouble) String() string {
-	return fmt.Sprintf("chunk %d, at delivery %d, at %s: %s", t.Chunk, t.Delivered, t.At.Format(time.RFC3339), t.Message)
+	return fmt.Sprintf("chunk %d, at delivery %d, at %s: %s", t.Chunk, t.Delivered, t.At.Format(time.RFC3339), Harmless(t.Message))
 }

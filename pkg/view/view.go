@@ -33,8 +33,8 @@ func Share(n, of int64) float64 {
 	return float64(n) / float64(of)
 }
 
-// Harmless is text of a corpus without what a terminal might obey, or what changes
-// the order in which the text around it is read.
+// Harmless is text of a corpus, or of another machine, in one line and without what a
+// terminal might obey, or what changes the order in which the text around it is read.
 func Harmless(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsGraphic(r) {

@@ -39,6 +39,8 @@ func TestLine(t *testing.T) {
 		"done":  {queue.Standing{Job: job(&wire.Totals{}), Ledger: ledger(wire.Done, 0), Heard: heard}, time.Hour, "j  done  100.0%  0 of 0 records received, 0 committed in 0 parts"},
 		"failed": {queue.Standing{Job: job(nil), Ledger: &wire.Ledger{State: wire.Failed, Reason: "a bug"}, Heard: heard}, time.Hour,
 			"j  failed  -  0 of - records received, 0 committed in 0 parts; a bug"},
+		"failed in two lines": {queue.Standing{Job: job(nil), Ledger: &wire.Ledger{State: wire.Failed, Reason: "a bug\n\x1b[2Jhere"}, Heard: heard}, time.Hour,
+			"j  failed  -  0 of - records received, 0 committed in 0 parts; a bug\ufffd\ufffd[2Jhere"},
 	} {
 		if got := view.NewStatus(&test.standing, heard.Add(test.after)).Line(); got != test.want {
 			t.Errorf("%s: got  %s\nwant %s", name, got, test.want)
