@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -110,16 +111,16 @@ func (r *Reader) read(name string, info os.FileInfo) (p readPart, err error) {
 
 // Find is as the function Find for what is committed now. It passes by the parts
 // whose statistics say that no row of theirs meets the filter, so rare rows are
-// found soon.
-func (r *Reader) Find(want Filter) iter.Seq2[Row, error] {
+// found soon. It ends, with an error, when ctx does.
+func (r *Reader) Find(ctx context.Context, want Filter) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		if err := r.find(want, func(row Row) bool { return yield(row, nil) }); err != nil {
+		if err := r.find(ctx, want, func(row Row) bool { return yield(row, nil) }); err != nil {
 			yield(Row{}, fmt.Errorf("read rows of %s: %w", r.dir.Path(), err))
 		}
 	}
 }
 
-func (r *Reader) find(want Filter, yield func(Row) bool) error {
+func (r *Reader) find(ctx context.Context, want Filter, yield func(Row) bool) error {
 	r.mu.Lock()
 	err := r.look()
 	parts := r.parts
@@ -139,7 +140,7 @@ func (r *Reader) find(want Filter, yield func(Row) bool) error {
 		if p.counts.Rejected() > 0 {
 			names[tableRejects] = tableRejects + "/" + partName(p.footer.Part)
 		}
-		if err := f.part(p.footer.FirstIndex, p.footer.Records, names); err != nil || f.stopped {
+		if err := f.part(ctx, p.footer.FirstIndex, p.footer.Records, names); err != nil || f.stopped {
 			return err
 		}
 	}

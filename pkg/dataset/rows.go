@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"iter"
@@ -118,7 +119,7 @@ func find(path string, want Filter, yield func(Row) bool) error {
 		if p.Rejects != nil {
 			names[tableRejects] = p.Rejects.Name
 		}
-		if err := f.part(p.FirstIndex, p.Records, names); err != nil || f.stopped {
+		if err := f.part(context.Background(), p.FirstIndex, p.Records, names); err != nil || f.stopped {
 			return err
 		}
 	}
@@ -145,7 +146,7 @@ func (f *finder) check() error {
 }
 
 // part yields the rows of a part, whose files have these names by their tables.
-func (f *finder) part(first, records int64, names map[string]string) error {
+func (f *finder) part(ctx context.Context, first, records int64, names map[string]string) error {
 	if !f.want.reaches(first, first+records) {
 		return nil
 	}
@@ -153,7 +154,7 @@ func (f *finder) part(first, records int64, names map[string]string) error {
 		if names[table] == "" {
 			continue
 		}
-		if err := f.file(table, names[table]); err != nil || f.stopped {
+		if err := f.file(ctx, table, names[table]); err != nil || f.stopped {
 			return err
 		}
 	}
@@ -161,7 +162,7 @@ func (f *finder) part(first, records int64, names map[string]string) error {
 }
 
 // file yields the rows of a file.
-func (f *finder) file(table, name string) error {
+func (f *finder) file(ctx context.Context, table, name string) error {
 	f.table = table
 	file, done, err := f.open(name, f.layouts[table].open)
 	if err != nil {
@@ -169,6 +170,9 @@ func (f *finder) file(table, name string) error {
 	}
 	defer done()
 	for i, group := range file.RowGroups() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if first, last := groupBounds(file, i, colIndex); !f.want.reaches(first, last+1) {
 			continue
 		}

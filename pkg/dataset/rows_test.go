@@ -1,6 +1,8 @@
 package dataset_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"os"
@@ -91,7 +93,7 @@ func TestFindConditions(t *testing.T) {
 		if got := all(dataset.Find(path, c.want), c.most); !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", c.where, got, want)
 		}
-		if got := all(reader.Find(c.want), c.most); !slices.Equal(got, want) {
+		if got := all(reader.Find(t.Context(), c.want), c.most); !slices.Equal(got, want) {
 			t.Errorf("%s: a reader found %v, want %v", c.where, got, want)
 		}
 	}
@@ -99,8 +101,28 @@ func TestFindConditions(t *testing.T) {
 	if got := all(dataset.Find(path, dataset.Filter{Status: dataset.Rejected, From: 301}), 1000); len(want) == 0 || !slices.Equal(got, want) {
 		t.Errorf("rejects: got %v, want %v", got, want)
 	}
-	if got := all(reader.Find(dataset.Filter{Status: dataset.Rejected, Moves: &moves}), 1000); got != nil {
+	if got := all(reader.Find(t.Context(), dataset.Filter{Status: dataset.Rejected, Moves: &moves}), 1000); got != nil {
 		t.Errorf("rejects with a minimum: %v", got)
+	}
+}
+
+// Who does not wait any longer gets no more rows.
+func TestFindEnds(t *testing.T) {
+	t.Parallel()
+	output, spec := t.TempDir(), testSpec(t, "plus", puzzle.Zero)
+	smallCorpus(t, spec).write(t, output)
+	reader, err := dataset.NewReader(output, "demo", spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var last error
+	for _, last = range reader.Find(ctx, dataset.Filter{}) {
+		cancel() // the rows of this row group may still come
+	}
+	if !errors.Is(last, context.Canceled) {
+		t.Errorf("the rows end with %v", last)
 	}
 }
 
@@ -127,7 +149,7 @@ func TestReader(t *testing.T) {
 			}
 		}
 		found := false
-		for row, err := range reader.Find(dataset.Filter{Index: &last}) {
+		for row, err := range reader.Find(t.Context(), dataset.Filter{Index: &last}) {
 			if found = err == nil; !found || (row.Reason != nil) != (failed > 0) {
 				t.Errorf("record %d is %+v, error %v", last, row, err)
 			}

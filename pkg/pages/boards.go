@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/flipmill/flipmill/pkg/dataset"
 	"github.com/flipmill/flipmill/pkg/draw"
@@ -56,7 +57,7 @@ func (s *Site) boardsPage(ctx context.Context, r *http.Request) (*content, error
 	if err != nil {
 		return nil, failure{http.StatusBadRequest, err}
 	}
-	rows, err := s.find(ctx, standing, want, mostRows+1)
+	rows, err := s.find(r.Context(), standing, want, mostRows+1)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +118,8 @@ func (d *boardsData) filter(query url.Values) (want dataset.Filter, err error) {
 	return want, err
 }
 
-// find returns the first rows of a job that meet a filter.
+// find returns the first rows of a job that meet a filter. It looks for them as long
+// as somebody waits, which is ctx.
 func (s *Site) find(ctx context.Context, standing *queue.Standing, want dataset.Filter, most int) ([]dataset.Row, error) {
 	d, err := s.set(standing)
 	if errors.Is(err, errElsewhere) {
@@ -133,10 +135,12 @@ func (s *Site) find(ctx context.Context, standing *queue.Standing, want dataset.
 	case s.searches <- struct{}{}:
 		defer func() { <-s.searches }()
 	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(askTime):
 		return nil, errors.New("too many look for boards at the moment")
 	}
 	var rows []dataset.Row
-	for row, err := range d.reader.Find(want) {
+	for row, err := range d.reader.Find(ctx, want) {
 		if err != nil {
 			return nil, err
 		}
@@ -180,7 +184,7 @@ func (s *Site) boardPage(ctx context.Context, r *http.Request) (*content, error)
 	if err != nil || index < 0 {
 		return nil, failure{http.StatusNotFound, fmt.Errorf("%q is no puzzle_index", r.PathValue("index"))}
 	}
-	row, err := s.record(ctx, standing, index)
+	row, err := s.record(r.Context(), standing, index)
 	if err != nil {
 		return nil, err
 	}
