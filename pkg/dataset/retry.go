@@ -129,7 +129,11 @@ func (d *Dir) Retrying() (*Dir, error) {
 
 // Abandon removes what Retry has begun.
 func (d *Dir) Abandon() error {
-	if err := errors.Join(d.settle(besideRetry), os.RemoveAll(d.besideDir(besideRetry))); err != nil {
+	err := d.settle(besideRetry) // first: between two renames what is in place is there as well
+	if err == nil {
+		err = os.RemoveAll(d.besideDir(besideRetry))
+	}
+	if err != nil {
 		return fmt.Errorf("abandon the retry of job %s: %w", d.job, err)
 	}
 	return nil
@@ -199,6 +203,9 @@ func (d *Dir) settle(kind string) error {
 	}
 	from, to, _ := strings.Cut(string(mark), " ")
 	sum, _, err := sumFile(d.path(manifestName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err // it does not tell which of the two is in place
+	}
 	if err != nil || sum != to && (sum == from || from == anyDataset) {
 		if err := d.exchange(kind); err != nil {
 			return err

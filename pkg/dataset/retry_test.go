@@ -1,7 +1,10 @@
 package dataset_test
 
 import (
+	"errors"
 	"maps"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/flipmill/flipmill/pkg/dataset"
@@ -111,6 +114,44 @@ func TestRetry(t *testing.T) {
 			}
 			return
 		}
+	}
+}
+
+// TestRetryInDoubt: where the manifest in place cannot be read, nobody knows which of
+// the two datasets it is of, and nothing is removed.
+func TestRetryInDoubt(t *testing.T) {
+	t.Parallel()
+	c, output, want := smallCorpus(t, testSpec(t, "plus", puzzle.Either)), t.TempDir(), t.TempDir()
+	c.write(t, want)
+	d := c.spoilt(t, output)
+	func() {
+		defer func() {
+			if at := recover(); at != "replaced" {
+				t.Fatalf("died of %v", at)
+			}
+		}()
+		c.retryAll(t, output, true, func(step, _ string) {
+			if step == "replaced" {
+				panic(step)
+			}
+		})
+	}()
+	manifest, away := filepath.Join(d.Path(), "manifest.json"), filepath.Join(t.TempDir(), "away")
+	if err := errors.Join(os.Rename(manifest, away), os.Mkdir(manifest, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Retrying(); err == nil {
+		t.Error("it is taken for one of the two")
+	}
+	if err := d.Abandon(); err == nil {
+		t.Error("the retry is abandoned")
+	}
+	if err := errors.Join(os.Remove(manifest), os.Rename(away, manifest)); err != nil {
+		t.Fatal(err)
+	}
+	c.retryAll(t, output, false, nil)
+	if !maps.Equal(tree(t, output), tree(t, want)) {
+		t.Error("it is not the dataset of the retry")
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/flipmill/flipmill/pkg/dataset"
 	"github.com/flipmill/flipmill/pkg/draw"
@@ -119,7 +118,7 @@ func (d *boardsData) filter(query url.Values) (want dataset.Filter, err error) {
 }
 
 // find returns the first rows of a job that meet a filter. It looks for them as long
-// as somebody waits, which is ctx.
+// as somebody waits, which is ctx, but not for too long.
 func (s *Site) find(ctx context.Context, standing *queue.Standing, want dataset.Filter, most int) ([]dataset.Row, error) {
 	d, err := s.set(standing)
 	if errors.Is(err, errElsewhere) {
@@ -131,16 +130,19 @@ func (s *Site) find(ctx context.Context, standing *queue.Standing, want dataset.
 	if len(d.spec.Columns) == 0 && want.Status != dataset.Rejected {
 		return nil, failure{http.StatusNotFound, errors.New("the job was submitted with --columns none: its dataset has no boards")}
 	}
+	ctx, cancel := context.WithTimeout(ctx, searchTime)
+	defer cancel()
 	select {
 	case s.searches <- struct{}{}:
 		defer func() { <-s.searches }()
 	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-time.After(askTime):
 		return nil, errors.New("too many look for boards at the moment")
 	}
 	var rows []dataset.Row
 	for row, err := range d.reader.Find(ctx, want) {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("such boards are not found within %v: flipmill show has more patience", searchTime)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -85,6 +85,7 @@ const (
 	mostListeners = 64
 	mostSearches  = 2                // through datasets, at a time
 	askTime       = 5 * time.Second  // for the broker to answer
+	searchTime    = 8 * time.Second  // for a search and its turn; an HTTP server of package daemon lets an answer take 10 s
 	sameList      = time.Second      // for which a list of jobs is not asked for again
 	samePlaces    = 10 * time.Second // likewise the places of chunks, for which tasks are read
 )
