@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/flipmill/flipmill/pkg/wire"
-	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go"
 )
 
 // Delivery is a task in a worker's hands. It is kept alive until it is settled
@@ -17,24 +17,24 @@ type Delivery struct {
 	ID        wire.ID // Job and Chunk, from the subject; Part and Epoch are in the payload
 	Data      []byte
 	Delivered int // how often the task has been delivered, this time included
-	msg       jetstream.Msg
+	msg       *nats.Msg
 	tasks     *Tasks
 }
 
 // deliver makes a delivery of a message. A message that no producer of ours can
 // have sent is removed for good; deliver then returns nil.
-func (t *Tasks) deliver(lane int, msg jetstream.Msg) *Delivery {
-	_, id, err := parseTaskSubject(msg.Subject())
+func (t *Tasks) deliver(lane int, msg *nats.Msg) *Delivery {
+	_, id, err := parseTaskSubject(msg.Subject)
 	meta, metaErr := msg.Metadata()
 	if err != nil || metaErr != nil {
-		t.conn.log.Warn("task put aside", "subject", msg.Subject(), "error", err)
-		_ = msg.TermWithReason("not a task") // it would only be put aside again
+		t.conn.log.Warn("task put aside", "subject", msg.Subject, "error", err)
+		_ = t.terminate(msg, "not a task") // it would only be put aside again
 		return nil
 	}
 	d := &Delivery{
 		Lane:      t.lanes[lane],
 		ID:        id,
-		Data:      msg.Data(),
+		Data:      msg.Data,
 		Delivered: int(meta.NumDelivered),
 		msg:       msg,
 		tasks:     t,
@@ -59,7 +59,7 @@ func (d *Delivery) Parse(t *wire.Task) error {
 // the broker has noted it. After an error the task may be delivered again.
 func (d *Delivery) DoubleAck(ctx context.Context) error {
 	d.tasks.alive.remove(d)
-	if err := d.tasks.conn.once(ctx, d.msg.DoubleAck); err != nil {
+	if err := d.tasks.conn.once(ctx, func(ctx context.Context) error { return d.msg.AckSync(nats.Context(ctx)) }); err != nil {
 		return fmt.Errorf("acknowledge chunk %d of job %s: %w", d.ID.Chunk, d.ID.Job, err)
 	}
 	return nil
@@ -79,10 +79,15 @@ func (d *Delivery) NakWithDelay(delay time.Duration) error {
 // log, in one line. If the broker is away now, the task comes again.
 func (d *Delivery) Term(reason string) error {
 	d.tasks.alive.remove(d)
-	if err := d.msg.TermWithReason(reason); err != nil && !isTransient(err) {
+	if err := d.tasks.terminate(d.msg, reason); err != nil && !isTransient(err) {
 		return fmt.Errorf("give up chunk %d of job %s: %w", d.ID.Chunk, d.ID.Job, err)
 	}
 	return nil
+}
+
+// terminate is msg.Term with a reason, by the specification of NATS (ADR-15).
+func (t *Tasks) terminate(msg *nats.Msg, reason string) error {
+	return t.conn.nc.Publish(msg.Reply, []byte("+TERM "+reason))
 }
 
 // keeper keeps deliveries alive: it tells the broker in time that they are

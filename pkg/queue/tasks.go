@@ -4,18 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// idleWait is how long a request for a task waits at the broker. A request that
-// is abandoned may take a task with it until AckWait is over, so requests are
-// short and Close waits for them.
-const idleWait = 250 * time.Millisecond
+// How long a request for a task waits at the broker: at first, and when there has
+// been none for long, each time twice as long. While a worker has tasks its requests
+// are short, since one that is left in another lane may bring a task to a worker that
+// is at work. Those of an idle one, which are long, are taken back when it gets a task.
+const (
+	idleWait    = 250 * time.Millisecond
+	longestWait = 16 * time.Second
+)
 
 // Tasks hands out tasks, the first lane before the second before the third.
 //
@@ -24,22 +27,25 @@ const idleWait = 250 * time.Millisecond
 // all lanes are empty is there a request in each, so that at most one task per
 // lane may arrive unasked; it is kept alive and is the next to be handed out.
 type Tasks struct {
-	conn      *Conn
-	lanes     []Lane
-	consumers []jetstream.Consumer
-	alive     keeper
-	ctx       context.Context // of what runs in the background, until Close
-	stop      context.CancelFunc
-	running   sync.WaitGroup
-	closing   sync.Once
+	conn    *Conn
+	lanes   []Lane
+	alive   keeper
+	ctx     context.Context // of what runs in the background, until Close
+	stop    context.CancelFunc
+	running sync.WaitGroup
+	closing sync.Once
 
-	turn    chan struct{} // full while a Next asks; it then owns waiting and held
-	waiting []bool        // per lane: a request waits at the broker
-	held    []*Delivery   // per lane: arrived and not yet handed out
-	arrived chan arrival  // from waiting requests; room for all
+	turn    chan struct{}   // full while a Next asks; it then owns what follows
+	waiting []bool          // per lane: a request waits at the broker
+	wait    []time.Duration // per lane: for how long the next one will
+	held    []*Delivery     // per lane: arrived and not yet handed out
+	arrived chan arrival    // from waiting requests; room for all
+	wanted  context.Context // of waiting requests, until they are taken back
+	recall  context.CancelFunc
 }
 
-// arrival is how a waiting request ended: with a delivery, an error, or neither.
+// arrival is how a waiting request ended: with a delivery, an error, or, where it was
+// taken back or the broker was away, neither.
 type arrival struct {
 	lane     int
 	delivery *Delivery
@@ -54,6 +60,7 @@ func (c *Conn) Tasks(ctx context.Context, lanes ...Lane) (*Tasks, error) {
 		lanes:   lanes,
 		turn:    make(chan struct{}, 1),
 		waiting: make([]bool, len(lanes)),
+		wait:    make([]time.Duration, len(lanes)),
 		held:    make([]*Delivery, len(lanes)),
 		arrived: make(chan arrival, len(lanes)),
 	}
@@ -67,18 +74,18 @@ func (c *Conn) Tasks(ctx context.Context, lanes ...Lane) (*Tasks, error) {
 		if err != nil {
 			return nil, fmt.Errorf("look up lane %s: %w", lane, err)
 		}
-		t.consumers = append(t.consumers, consumer)
 		c.warn("lane "+string(lane), laneDrift(consumer.CachedInfo().Config, laneConfig(lane, Limits{}.withDefaults())))
 		ackWait = consumer.CachedInfo().Config.AckWait
 	}
 	c.warnDrift(ctx, tasksStream, resultsStream)
 	t.ctx, t.stop = context.WithCancel(context.Background())
+	t.beShort()
 	t.alive.open = make(map[*Delivery]struct{})
 	t.running.Go(func() { t.alive.run(t.ctx, ackWait/3) })
 	return t, nil
 }
 
-// Close ends the requests and gives back what was not handed out. Deliveries
+// Close takes back the requests and gives back what was not handed out. Deliveries
 // that are not settled by then are no longer kept alive.
 func (t *Tasks) Close() { t.closing.Do(t.close) }
 
@@ -86,10 +93,8 @@ func (t *Tasks) close() {
 	t.stop()
 	t.turn <- struct{}{} // no Next asks any more
 	t.running.Wait()
-	for _, waits := range t.waiting {
-		if waits {
-			t.note(<-t.arrived)
-		}
+	for len(t.arrived) > 0 {
+		_ = t.note(<-t.arrived) // why there is no task concerns nobody now
 	}
 	for _, d := range t.held {
 		if d != nil {
@@ -99,8 +104,8 @@ func (t *Tasks) close() {
 }
 
 // DropTasks deletes all tasks and whatever waits for one. It is for a broker of
-// one's own that nobody wants any more: without it Tasks.Close waits for requests
-// to run out and Server.Close for the consumers, together most of a small run.
+// one's own that nobody wants any more: without it Server.Close waits for the
+// consumers, which is most of a small run.
 func (c *Conn) DropTasks(ctx context.Context) error {
 	err := c.once(ctx, func(ctx context.Context) error { return c.js.DeleteStream(ctx, tasksStream) })
 	if err != nil {
@@ -112,36 +117,48 @@ func (c *Conn) DropTasks(ctx context.Context) error {
 // Next returns the next task, waiting for one if need be. Callers that are free
 // call it; as many tasks are under way as there are callers.
 func (t *Tasks) Next(ctx context.Context) (*Delivery, error) {
+	asking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(t.ctx, cancel)()
+	d, err := t.next(asking)
+	switch {
+	case d != nil, asking.Err() == nil:
+		return d, err
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	}
+	return nil, errTasksClosed
+}
+
+func (t *Tasks) next(ctx context.Context) (*Delivery, error) {
 	select {
 	case t.turn <- struct{}{}:
 		defer func() { <-t.turn }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-t.ctx.Done():
-		return nil, errTasksClosed
 	}
 	if d := t.take(); d != nil {
 		return d, nil
 	}
-	if d, err := t.probe(); d != nil || err != nil {
+	if d, err := t.probe(ctx); d != nil || err != nil {
+		t.beShort()
 		return d, err
 	}
-	for {
-		t.wait()
+	for ctx.Err() == nil {
+		t.await()
 		select {
 		case a := <-t.arrived:
-			if t.note(a); a.err != nil {
-				return nil, a.err
+			if err := t.note(a); err != nil {
+				return nil, err
 			}
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-t.ctx.Done():
-			return nil, errTasksClosed
 		}
 		if d := t.take(); d != nil {
 			return d, nil
 		}
 	}
+	return nil, ctx.Err()
 }
 
 var errTasksClosed = errors.New("take task: closed")
@@ -149,97 +166,86 @@ var errTasksClosed = errors.New("take task: closed")
 // take returns the first delivery that has arrived, if any.
 func (t *Tasks) take() *Delivery {
 	for len(t.arrived) > 0 {
-		t.note(<-t.arrived)
+		_ = t.note(<-t.arrived) // the next request runs into the same
 	}
 	for lane, d := range t.held {
 		if d != nil {
 			t.held[lane] = nil
+			t.beShort()
 			return d
 		}
 	}
 	return nil
 }
 
-func (t *Tasks) note(a arrival) {
+// note takes down how a waiting request ended.
+func (t *Tasks) note(a arrival) error {
 	t.waiting[a.lane] = false
+	if errors.Is(a.err, errNoTask) {
+		t.wait[a.lane] = min(2*t.wait[a.lane], longestWait)
+		return nil
+	}
 	t.held[a.lane] = a.delivery
+	return a.err
+}
+
+// beShort makes requests short again, and takes back those that are not.
+func (t *Tasks) beShort() {
+	if slices.Max(t.wait) == idleWait {
+		return
+	}
+	if t.recall != nil {
+		t.recall()
+	}
+	t.wanted, t.recall = context.WithCancel(t.ctx)
+	for lane := range t.wait {
+		t.wait[lane] = idleWait
+	}
 }
 
 // probe asks the lanes in their order for a task that is there now.
-func (t *Tasks) probe() (*Delivery, error) {
+func (t *Tasks) probe(ctx context.Context) (*Delivery, error) {
 	for lane := range t.lanes {
 		if t.waiting[lane] {
 			continue
 		}
-		d, err := t.fetch(lane, func(c jetstream.Consumer) (jetstream.MessageBatch, error) { return c.FetchNoWait(1) })
-		if d != nil || err != nil {
+		d, err := t.fetch(ctx, lane, 0)
+		if d != nil || (err != nil && !errors.Is(err, errNoTask)) {
 			return d, err
 		}
 	}
 	return nil, nil
 }
 
-// wait asks each lane for a task that comes within idleWait.
-func (t *Tasks) wait() {
+// await asks each lane for a task that comes in a while.
+func (t *Tasks) await() {
 	for lane := range t.lanes {
 		if t.waiting[lane] {
 			continue
 		}
 		t.waiting[lane] = true
+		ctx, wait := t.wanted, t.wait[lane]
 		t.running.Go(func() {
-			d, err := t.fetch(lane, func(c jetstream.Consumer) (jetstream.MessageBatch, error) {
-				return c.Fetch(1, jetstream.FetchMaxWait(idleWait))
-			})
+			d, err := t.fetch(ctx, lane, wait)
 			t.arrived <- arrival{lane, d, err}
 		})
 	}
 }
 
-// fetch runs one request for one task. While the broker is away it takes a
-// while and finds nothing.
-func (t *Tasks) fetch(lane int, request func(jetstream.Consumer) (jetstream.MessageBatch, error)) (*Delivery, error) {
-	var msg jetstream.Msg
-	err := t.conn.once(t.ctx, func(ctx context.Context) error {
-		batch, err := request(t.consumers[lane])
-		if err != nil {
-			return err
-		}
-		if msg = <-batch.Messages(); msg != nil {
-			return nil
-		}
-		switch err := batch.Error(); {
-		case errors.Is(err, jetstream.ErrConsumerDeleted):
-			return jetstream.ErrConsumerNotFound
-		case errors.Is(err, nats.ErrNoResponders):
-			// Either the broker is not ready, or the consumer does not exist.
-			if _, missing := t.conn.js.Consumer(ctx, tasksStream, string(t.lanes[lane])); missing != nil {
-				return missing
-			}
-			return err
-		case err != nil && strings.HasSuffix(err.Error(), tooManyWait):
-			return errCrowded
-		case err != nil:
-			return err
-		}
-		return errNoTask
-	})
+// fetch asks a lane for one task. While the broker is away it takes a while and
+// finds nothing.
+func (t *Tasks) fetch(ctx context.Context, lane int, expires time.Duration) (*Delivery, error) {
+	msg, err := t.ask(ctx, t.lanes[lane], expires)
 	switch {
 	case err == nil:
 		return t.deliver(lane, msg), nil
-	case errors.Is(err, errNoTask), t.ctx.Err() != nil:
+	case ctx.Err() != nil:
 		return nil, nil
+	case errors.Is(err, errNoTask):
+		return nil, errNoTask
 	case isTransient(err), errors.Is(err, errCrowded):
-		_ = t.conn.sleep(t.ctx, idleWait) // whatever ends the pause, the next request finds out
+		_ = t.conn.sleep(ctx, idleWait) // whatever ends the pause, the next request finds out
 		return nil, nil
 	}
 	return nil, fmt.Errorf("take task from lane %s: %w", t.lanes[lane], err)
 }
-
-// tooManyWait is what the broker says where more workers wait for a task than it
-// lets: a lane that somebody else has made. The client has no error for it.
-const tooManyWait = "Exceeded MaxWaiting"
-
-var (
-	errNoTask  = errors.New("no task")
-	errCrowded = errors.New("too many workers wait at the broker")
-)

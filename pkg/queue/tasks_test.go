@@ -1,8 +1,11 @@
 package queue
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
+	"net"
 	"runtime"
 	"sync"
 	"testing"
@@ -166,33 +169,164 @@ func TestNakAndTerm(t *testing.T) {
 	}
 }
 
-// Close gives back at once what arrived for nobody.
+// Close takes back at once a request that would wait for an hour.
 func TestCloseGivesBack(t *testing.T) {
 	ctx := testContext(t)
 	c := setUp(t, Limits{AckWait: time.Hour})
 	tasks, err := c.Tasks(ctx, Normal)
 	ok(t, err)
+	tasks.wait[0] = time.Hour
 	gone, cancel := context.WithCancel(ctx)
 	asked := make(chan error)
 	go func() {
 		_, err := tasks.Next(gone)
 		asked <- err
 	}()
-	consumer, err := c.js.Consumer(ctx, tasksStream, string(Normal))
-	ok(t, err)
-	for info := consumer.CachedInfo(); info.NumWaiting == 0; {
-		info, err = consumer.Info(ctx)
-		ok(t, err)
-	}
+	awaitWaiting(t, c, Normal, 1)
 	cancel() // the request still waits at the broker
 	wantError(t, <-asked, context.Canceled)
-	publish(t, c, Normal, 1)
 	tasks.Close()
 	tasks.Close() // once more is harmless
+	publish(t, c, Normal, 1)
 	_, err = tasks.Next(ctx)
 	wantError(t, err, errTasksClosed)
-	if d := next(t, tasksOf(t, c, Normal)); d.ID != (wire.ID{Job: "j", Chunk: 1}) {
+	if d := next(t, tasksOf(t, c, Normal)); d.ID != (wire.ID{Job: "j", Chunk: 1}) || d.Delivered != 1 {
 		t.Errorf("got %+v", d)
+	}
+}
+
+// awaitWaiting waits until so many requests for a task wait in a lane.
+func awaitWaiting(t *testing.T, c *Conn, lane Lane, want int) {
+	t.Helper()
+	ctx := testContext(t)
+	for {
+		consumer, err := c.js.Consumer(ctx, tasksStream, string(lane))
+		ok(t, err)
+		if consumer.CachedInfo().NumWaiting == want {
+			return
+		}
+	}
+}
+
+// A worker that has long been idle asks each lane for a long time. Once it has a task
+// it takes back what it asked the others for: their tasks are for workers that are free.
+func TestLongRequestsAreTakenBack(t *testing.T) {
+	c := setUp(t, Limits{AckWait: time.Hour})
+	busy := tasksOf(t, c, High, Normal)
+	busy.wait[0], busy.wait[1] = time.Hour, time.Hour
+	got := make(chan *Delivery)
+	go func() {
+		d, err := busy.Next(testContext(t))
+		if err != nil {
+			t.Error(err)
+		}
+		got <- d
+	}()
+	awaitWaiting(t, c, High, 1)
+	awaitWaiting(t, c, Normal, 1)
+	publish(t, c, Normal, 1)
+	if d := <-got; d == nil || d.ID.Chunk != 1 {
+		t.Fatalf("got %+v", d)
+	}
+	awaitWaiting(t, c, High, 0)
+	publish(t, c, High, 2)
+	if d := next(t, tasksOf(t, c, High)); d.ID.Chunk != 2 || d.Delivered != 1 {
+		t.Errorf("got %+v", d)
+	}
+}
+
+// Whoever finds no task asks for longer each time, up to a limit, and begins anew
+// when there is one.
+func TestIdleAskSeldom(t *testing.T) {
+	tasks := tasksOf(t, setUp(t, Limits{}), High, Normal)
+	for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 64, 64} {
+		if tasks.wait[1] != want*idleWait || tasks.wait[0] != idleWait {
+			t.Fatalf("waits %v, want %v and %v", tasks.wait, idleWait, want*idleWait)
+		}
+		ok(t, tasks.note(arrival{lane: 1, err: errNoTask}))
+	}
+	tasks.arrived <- arrival{lane: 0, delivery: &Delivery{}}
+	if d := tasks.take(); d == nil || tasks.wait[1] != idleWait {
+		t.Errorf("took %v, waits %v", d, tasks.wait)
+	}
+}
+
+// TestTaskComesLate: the broker's answer comes when the request has been given up. The
+// task is there all the same, at once, though AckWait is an hour.
+func TestTaskComesLate(t *testing.T) {
+	t.Parallel()
+	ctx := testContext(t)
+	s := start(t, ServerOptions{Listen: "127.0.0.1:0"})
+	admin := connect(t, Options{Server: s})
+	ok(t, admin.Setup(ctx, Limits{AckWait: time.Hour}))
+	publish(t, admin, Normal, 1)
+	mute := make(chan struct{})
+	c := connect(t, Options{URL: muteUntil(t, s, mute, "UNSUB ")})
+	tasks := tasksOf(t, c, Normal)
+	close(mute)
+	if d := next(t, tasks); d.ID.Chunk != 1 || d.Delivered != 1 {
+		t.Errorf("got %+v", d)
+	}
+}
+
+// muteUntil returns the URL of a way to a server for one client. Once mute is closed,
+// nothing comes back until the client has said a word.
+func muteUntil(t *testing.T, s *Server, mute <-chan struct{}, word string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ok(t, err)
+	far, err := net.Dial("tcp", s.ns.Addr().String())
+	ok(t, err)
+	said := make(chan struct{})
+	say := sync.OnceFunc(func() { close(said) })
+	var running sync.WaitGroup
+	t.Cleanup(func() { // the client is closed by then, which is made later
+		say()
+		l.Close()
+		far.Close()
+		running.Wait()
+	})
+	running.Go(func() {
+		near, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer near.Close()
+		running.Go(func() {
+			var all []byte
+			pump(far, near, func(b []byte) {
+				if all = append(all, b...); closed(mute) && bytes.Contains(all, []byte(word)) {
+					say()
+				}
+			})
+		})
+		pump(near, far, func([]byte) {
+			if closed(mute) {
+				<-said
+			}
+		})
+	})
+	return "nats://" + l.Addr().String()
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// pump carries bytes until one of the ends is closed.
+func pump(to io.Writer, from io.Reader, before func([]byte)) {
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		before(buffer[:n])
+		if _, failed := to.Write(buffer[:n]); failed != nil || err != nil {
+			return
+		}
 	}
 }
 
