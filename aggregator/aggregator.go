@@ -44,9 +44,9 @@ import (
 // defaultMemory holds two parts of the default size.
 const defaultMemory = 64 << 20
 
-// Options says where datasets go. Output is required.
+// Options says where datasets go. Output is required: a folder, or a URL of one in a bucket.
 type Options struct {
-	Output   string                                // folder of the datasets
+	Output   string                                // where the datasets are
 	Identity string                                // of the output, the same for all who share it; empty where the broker is this process's own: then nobody else serves jobs, and none is brought back
 	Name     string                                // of this process, for people
 	Lease    time.Duration                         // how long a holder of jobs may be silent before others take them; 0 means 15 s
@@ -182,7 +182,7 @@ func (a *aggregator) loop(ctx context.Context, standings <-chan *queue.Standing)
 // open finds out how far a job has come, from its files alone.
 func (a *aggregator) open(s *queue.Standing, h *held) (*job, error) {
 	j, err := a.find(s.Job, s.Ledger)
-	if passes(err) {
+	if dataset.Passes(err) {
 		return nil, err // a folder that cannot be read now says nothing about the job
 	}
 	j.held, j.stop = h, func() {}
@@ -429,7 +429,7 @@ func (a *aggregator) finish(ctx context.Context, j *job) error {
 	}
 	a.log.Info("dataset complete", "job", j.id)
 	a.dropRecord(j)
-	j.chunks.Retryable(manifest.Retryable())
+	j.chunks.Retryable(j.dir.Retryable(manifest))
 	j.chunks.Finished()
 	return nil
 }

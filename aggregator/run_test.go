@@ -186,7 +186,7 @@ func TestFailedCommit(t *testing.T) {
 	ok(t, os.Rename(results, results+".away"))
 	ok(t, os.WriteFile(results, nil, 0o666))
 	j.send(t, conn, 2, 3)
-	awaitFailed(t, conn, "j", "commit part 1: create folder")
+	awaitFailed(t, conn, "j", "commit part 1: publish results/part-00001.parquet: create folder")
 	awaitSwept(t, conn)
 	stop()
 	left, err := os.ReadDir(filepath.Join(output, ".tmp"))

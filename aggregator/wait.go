@@ -2,10 +2,9 @@ package aggregator
 
 import (
 	"context"
-	"errors"
-	"slices"
-	"syscall"
 	"time"
+
+	"github.com/flipmill/flipmill/pkg/dataset"
 )
 
 // Pauses before an output that takes no files is tried again.
@@ -14,17 +13,6 @@ const (
 	lastPause  = 15 * time.Second
 )
 
-// passes reports an error of the output that people or time can remove, with
-// nothing lost: a part begins in a new file each time. Anything else is wrong
-// with the job itself.
-func passes(err error) bool {
-	return slices.ContainsFunc([]error{
-		syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, // no room
-		syscall.EIO, syscall.EROFS, // a disk in trouble, or out of reach
-		syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,
-	}, func(target error) bool { return errors.Is(err, target) })
-}
-
 // waitOrFail deals with an error of the output: the job waits if that can help,
 // and is given up if not. Meanwhile its results stay in the log, its producer
 // comes to the end of the window, and other jobs go on.
@@ -32,7 +20,7 @@ func (a *aggregator) waitOrFail(ctx context.Context, j *job, cause error) error 
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case !passes(cause):
+	case !dataset.Passes(cause):
 		j.chunks.Fail(cause)
 		return nil
 	}

@@ -20,8 +20,9 @@ func newAggregator() *cobra.Command {
 		Use:   "aggregator",
 		Short: "Make the datasets of all jobs on a NATS server",
 		Long: `Collects the results of jobs on a NATS server and leaves their datasets in
-OUTPUT/job=JOB, until it is stopped. It may be killed and started again at any
-time: the folder says what is committed, the server has the rest.
+OUTPUT/job=JOB, a folder or one in a bucket (s3://BUCKET/FOLDER), until it is
+stopped. It may be killed and started again at any time: the output says what is
+committed, the server has the rest.
 
 Any number of aggregators may serve one server. Those that share an OUTPUT, on
 whatever machines, share its jobs: a new job goes to one that has few, and when

@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"io/fs"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/johannesboyne/gofakes3"
@@ -62,6 +65,31 @@ func (b *bucket) putFolder(folder, key string) error {
 		}
 		return b.put(key+filepath.ToSlash(name), data)
 	})
+}
+
+// getFolder is the opposite of putFolder.
+func (b *bucket) getFolder(key, folder string) error {
+	prefix := gofakes3.NewPrefix(&key, nil)
+	list, err := b.backend.ListBucket(b.name, &prefix, gofakes3.ListBucketPage{})
+	if err != nil {
+		return err
+	}
+	for _, o := range list.Contents {
+		object, err := b.backend.GetObject(b.name, o.Key, nil)
+		if err != nil {
+			return err
+		}
+		data, err := io.ReadAll(object.Contents)
+		object.Contents.Close()
+		path := filepath.Join(folder, filepath.FromSlash(strings.TrimPrefix(o.Key, key)))
+		if err := errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o777)); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // TestReachObjects: a corpus in a bucket can be driven again from any machine; one

@@ -18,6 +18,7 @@ import (
 	"github.com/flipmill/flipmill/pkg/config"
 	"github.com/flipmill/flipmill/pkg/daemon"
 	"github.com/flipmill/flipmill/pkg/dataset"
+	"github.com/flipmill/flipmill/pkg/object"
 	"github.com/flipmill/flipmill/pkg/queue"
 	"github.com/flipmill/flipmill/pkg/view"
 )
@@ -30,13 +31,14 @@ func newDoctor() *cobra.Command {
 which role the permissions of these credentials are enough, clock, size of
 messages, JetStream, whether streams, lanes and bucket are what flipmill setup
 with the same options would make, and whether an aggregator serves each open job.
-With --output it also tries a commit in that folder. For each finding it says what to do.
+With --output it also tries a commit there. For each finding it says what to do.
 
 It ends with 1 if there are findings, and with 4 if the server cannot be reached
 or denies a look.`,
 		Example: `  flipmill doctor
   flipmill doctor --nats-url tls://broker:4222 --credentials worker.nk --json
-  flipmill doctor --output /data`,
+  flipmill doctor --output /data
+  flipmill doctor --output s3://bucket/datasets`,
 		Args: wantArgs(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := load(cmd)
@@ -152,16 +154,23 @@ func lookAtSecrets(files ...string) (findings []queue.Finding) {
 }
 
 func lookAtOutput(folder string) queue.Finding {
+	advice := "choose a folder that this user may write, on a file system with room, hard links and fsync"
+	if object.Is(folder) {
+		advice = "choose a bucket that these credentials may list, read, write and delete in, of a server that knows If-None-Match"
+	}
 	free, err := dataset.Probe(folder)
 	if err != nil {
 		return queue.Finding{Check: "output", Found: fmt.Sprintf("%s: %v", folder, err),
-			Advice: "choose a folder that this user may write, on a file system with room, hard links and fsync"}
+			Advice: advice}
 	}
 	identity, err := dataset.Identity(folder)
 	if err != nil {
 		return queue.Finding{Check: "output", Found: err.Error(), Advice: "restore the file, or remove it and lose the jobs that belong to the folder"}
 	}
-	found := fmt.Sprintf("%s takes commits, %d MiB free", folder, free>>20)
+	found := folder + " takes commits"
+	if free >= 0 {
+		found += fmt.Sprintf(", %d MiB free", free>>20)
+	}
 	if identity != "" {
 		found += "; it is output " + identity
 	}

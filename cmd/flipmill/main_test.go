@@ -29,6 +29,7 @@ var update = flag.Bool("update", false, "accept what the scripts compare as it i
 // script has the commands
 //
 //	upload FOLDER KEY    puts the files of a folder into the bucket
+//	download KEY FOLDER  gets what is below a key, as aws s3 sync would
 //	sql FILE             runs the query in FILE and prints the rows as CSV
 //	flip-bit FILE N      inverts the lowest bit of byte N, counted from the end if negative
 //	exits CODE CMD...    runs a command that must end with CODE
@@ -54,6 +55,9 @@ func TestScripts(t *testing.T) {
 			"sql": scriptSQL,
 			"upload": func(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Check(bucket.putFolder(ts.MkAbs(args[0]), args[1]+"/"))
+			},
+			"download": func(ts *testscript.TestScript, _ bool, args []string) {
+				ts.Check(bucket.getFolder(args[0]+"/", ts.MkAbs(args[1])))
 			},
 			"flip-bit": scriptFlipBit,
 			"exits":    scriptExits,

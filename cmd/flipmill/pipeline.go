@@ -15,6 +15,7 @@ import (
 	"github.com/flipmill/flipmill/aggregator"
 	"github.com/flipmill/flipmill/pkg/corpus"
 	"github.com/flipmill/flipmill/pkg/dataset"
+	"github.com/flipmill/flipmill/pkg/object"
 	"github.com/flipmill/flipmill/pkg/pages"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/queue"
@@ -53,7 +54,10 @@ func (p *pipeline) run(drain, abort context.Context, progress io.Writer, mode st
 			err = context.Cause(drain)
 		}
 	}()
-	temp := filepath.Join(p.output, ".tmp")
+	temp, err := p.scratch()
+	if err != nil {
+		return fmt.Errorf("make room for the broker: %w", err)
+	}
 	store := filepath.Join(temp, p.job+".nats")
 	server, err := queue.StartServer(queue.ServerOptions{StoreDir: store, Fresh: true})
 	if err != nil {
@@ -86,6 +90,15 @@ func (p *pipeline) run(drain, abort context.Context, progress io.Writer, mode st
 	case <-abort.Done():
 	}
 	return err
+}
+
+// scratch returns the folder in which the broker has its own: below the output or,
+// where that is in a bucket, one of this process.
+func (p *pipeline) scratch() (string, error) {
+	if object.Is(p.output) {
+		return os.MkdirTemp("", "flipmill-run-*")
+	}
+	return filepath.Join(p.output, ".tmp"), nil
 }
 
 // estimate returns what tells how many records the corpus will have.

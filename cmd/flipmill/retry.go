@@ -21,7 +21,8 @@ says how many rejects a retry may help.
 The job is open until its new dataset is complete. Until then the old one stays as
 it is, and then the new one takes its place, in one step on Linux. The corpus is
 read again as by flipmill resume, which also goes on with a retry that was
-interrupted.`,
+interrupted. In a bucket no dataset can take the place of another, so that there a
+retry never helps.`,
 		Example: `  flipmill retry boards --wait`,
 	}, func(ctx context.Context, v *jobVerb) error {
 		if err := v.conn.Ensure(ctx, queue.Limits{}); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/flipmill/flipmill/pkg/daemon"
 	"github.com/flipmill/flipmill/pkg/dataset"
 	"github.com/flipmill/flipmill/pkg/generate"
+	"github.com/flipmill/flipmill/pkg/object"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/solver"
 )
@@ -27,9 +28,9 @@ func newRun() *cobra.Command {
 		Short: "Solve a corpus into a Parquet dataset, all in this process",
 		Long: `Starts an embedded NATS server, a producer, workers and the aggregator in this
 process, solves every board of the corpus, and leaves a dataset in
-OUTPUT/job=JOB. A CORPUS is a file, plain or compressed with gzip, zstd, bzip2
+OUTPUT/job=JOB, on a disk or in a bucket of S3. A CORPUS is a file, plain or compressed with gzip, zstd, bzip2
 or xz, a folder of such files, a pattern in quotes, or - for standard input. Files,
-folders and patterns may be in a bucket of S3, as s3://BUCKET/PATH.
+folders and patterns may be in a bucket, too, as s3://BUCKET/PATH.
 Records that cannot be read go to the rejects table. With --generate there is no
 CORPUS: the workers make the boards, as flipmill generate would.
 
@@ -98,7 +99,7 @@ func (r *runner) prepare() (err error) {
 		return err
 	}
 	r.job = jobOf(r.c, r.paths)
-	if m, err := dataset.ReadManifest(filepath.Join(r.c.Output, "job="+r.job)); err == nil {
+	if m, err := dataset.ReadManifest(dataset.Path(r.c.Output, r.job)); err == nil {
 		r.spec.PartChunks = m.Spec.PartChunks // it may have been compacted: the same records in larger parts
 	}
 	r.dir, err = dataset.Open(r.c.Output, r.job, r.spec)
@@ -178,8 +179,10 @@ func (r *runner) finished() (bool, error) {
 	if got != manifest.Input.CorpusSHA256 {
 		return false, fmt.Errorf("%s holds the dataset of another corpus (sha256 %.12s, now %.12s); name another --job or remove it", r.dir.Path(), manifest.Input.CorpusSHA256, got)
 	}
-	missing := manifest.Missing(r.dir.Path())
+	missing, err := manifest.Missing(r.dir.Path())
 	switch {
+	case err != nil:
+		return false, err
 	case len(missing) == 0:
 		parts := ""
 		if n := manifest.Spec.PartChunks; n != r.c.Spec.PartChunks {
@@ -196,6 +199,11 @@ func (r *runner) finished() (bool, error) {
 
 // solve runs the pipeline until the dataset is complete.
 func (r *runner) solve(ctx context.Context) error {
+	if object.Is(r.c.Output) { // that it takes nothing is better known before anything is solved
+		if _, err := dataset.Identify(r.c.Output); err != nil {
+			return err
+		}
+	}
 	puzzles, err := openCorpus(r.spec, r.paths, r.stdin)
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -29,7 +28,7 @@ func summarize(path string) (*summary, error) {
 	}
 	s := &summary{Job: m.Job, Dataset: path, Records: m.Input.Records, Counts: m.Counts}
 	for _, table := range []string{"results", "rejects", "stats"} {
-		s.Files = append(s.Files, filepath.Join(path, table, "*.parquet"))
+		s.Files = append(s.Files, path+"/"+table+"/*.parquet")
 	}
 	s.Query = duckdb("SELECT status, min_moves, count(*) AS boards FROM '%s' GROUP BY ALL ORDER BY ALL", s.Files[0])
 	if len(m.Spec.Columns) == 0 {

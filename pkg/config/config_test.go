@@ -332,7 +332,7 @@ func TestHelp(t *testing.T) {
 	help := cmd.Flags().FlagUsages()
 	for _, want := range []string{
 		"  -o, --output dir ",
-		"folder in which datasets are made (default out)\n",
+		"folder in which datasets are made, on a disk or in a bucket (default out)\n",
 		"      --strict            ", // no "[=true]"
 		"how boards and solutions are stored (text or bits) (default text)\n",
 	} {

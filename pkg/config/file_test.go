@@ -182,7 +182,7 @@ func TestValues(t *testing.T) {
 		{"max-line", []string{"1024", "1KiB", "16MiB"}, []string{"1023", "1GiB", "64KB", "1.5MiB", "KiB", "9999999999999999999", "2147483647GiB"}},
 		{"strict", []string{"true", "false"}, []string{"1", "yes", "TRUE", ""}},
 		{"job", []string{"", "a", "a-0", "a" + strings.Repeat("b", 62)}, []string{"A", "0a", "a_b", "a.b", "a/b", "a\n", "a" + strings.Repeat("b", 63)}},
-		{"output", []string{".", "a:b"}, []string{"", "s3://bucket/x"}},
+		{"output", []string{".", "a:b", "s3://bucket/x/"}, []string{"", "s3://", "s3:///x", "gs://bucket/x"}},
 		{"rule", []string{"plus", "king-torus", "stencil:010/111/010"}, []string{"", "Plus", "fridge-torus", "stencil:000/000/000"}},
 		{"size", []string{"", "1x1", "256x64", "64x256"}, []string{"0x1", "65x65", "5", "5x6x7", "5 x 6"}},
 		{"symbols", []string{"b=1,w=0", "0=1,1=0"}, []string{"", "b=1", "b=1,b=0"}},

@@ -81,10 +81,14 @@ func matching(dst *string, typ, want, pattern string) Kind {
 
 // folder is one in which files are made.
 func folder(dst *string) Kind {
-	const want = "a folder on a disk"
+	const want = "a folder, or s3://BUCKET/FOLDER"
 	return parsed(dst, "dir", want, func(text string) (string, error) {
-		if text == "" || strings.Contains(text, "://") {
+		folder, inBucket := strings.CutPrefix(text, "s3://")
+		if text == "" || strings.Contains(folder, "://") || inBucket && (folder == "" || folder[0] == '/') {
 			return "", fmt.Errorf("%q: want %s", text, want)
+		}
+		if inBucket {
+			text = strings.TrimRight(text, "/")
 		}
 		return text, nil
 	})

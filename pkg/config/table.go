@@ -65,7 +65,7 @@ func jobKeys(c *Config) []Key {
 	puzzles := []string{"run", "solve", "submit", "check"}
 	boards := []string{"run", "solve", "submit", "check", "generate"}
 	return []Key{
-		{"output", "o", "out", []string{"run", "aggregator", "doctor"}, "folder in which datasets are made",
+		{"output", "o", "out", []string{"run", "aggregator", "doctor"}, "folder in which datasets are made, on a disk or in a bucket",
 			folder(&c.Output)},
 		{"job", "", "", jobs, "the dataset's name: it is the folder job=NAME below the output; empty lets the verb choose",
 			optional(parsed(&c.Job, "name", "a lower-case letter, then at most 62 lower-case letters, digits or '-'", func(id string) (string, error) { return id, puzzle.CheckJob(id) }))},

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 )
 
 // cancelledText is what the mark of a cancelled dataset says.
@@ -21,9 +20,9 @@ func (d *Dir) Cancel() error {
 
 // revive removes the mark: somebody drove the cancelled job again, to its end.
 func (d *Dir) revive() error {
-	err := os.Remove(d.path(cancelledName))
+	err := d.store.remove(d.name(cancelledName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return errors.Join(err, syncDir(d.Path()))
+	return errors.Join(err, d.store.sync(folderOf(d.job)))
 }

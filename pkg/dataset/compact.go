@@ -56,7 +56,7 @@ func (c *compaction) run(path string) (was, is *Manifest, err error) {
 	if many < 2 || len(c.was.Parts) < 2 {
 		return c.was, c.was, nil
 	}
-	from, _, err := sumFile(c.old.path(manifestName))
+	from, _, err := sumFile(c.old.store, c.old.name(manifestName))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -79,14 +79,14 @@ func (c *compaction) run(path string) (was, is *Manifest, err error) {
 	if is, err = beside.Finish(c.was.Input); err != nil {
 		return nil, nil, err
 	}
-	to, _, err := sumFile(beside.path(manifestName))
+	to, _, err := sumFile(beside.store, beside.name(manifestName))
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := errors.Join(c.old.mark(besideCompact, from, to), c.old.settle(besideCompact)); err != nil {
 		return nil, nil, err
 	}
-	if now, _, err := sumFile(c.old.path(manifestName)); err != nil || now != to {
+	if now, _, err := sumFile(c.old.store, c.old.name(manifestName)); err != nil || now != to {
 		return nil, nil, errors.Join(errors.New("another dataset has taken its place meanwhile"), err)
 	}
 	return c.was, is, nil
@@ -187,15 +187,14 @@ func (c *compaction) take(p *Part, old Files) error {
 
 // copy appends the row groups of an old file.
 func (c *compaction) copy(to *tableFile, file File) (Footer, error) {
-	path := c.old.path(file.Name)
-	sum, size, err := sumFile(path)
+	sum, size, err := sumFile(c.old.store, c.old.name(file.Name))
 	if err != nil {
 		return Footer{}, err
 	}
 	if sum != file.SHA256 || size != file.Bytes {
 		return Footer{}, fmt.Errorf("%s is not the file that the manifest lists; flipmill verify says what is wrong", file.Name)
 	}
-	in, err := os.Open(path)
+	in, _, err := openFile(c.old.store, c.old.name(file.Name))
 	if err != nil {
 		return Footer{}, err
 	}

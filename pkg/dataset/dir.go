@@ -8,18 +8,20 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/flipmill/flipmill/pkg/puzzle"
 )
 
-// Dir is the dataset of one job: the folder <output>/job=<id>. Temporary files
-// are in <output>/.tmp, outside of whatever readers look at.
+// Dir is the dataset of one job: the folder <output>/job=<id>, on a disk or in a
+// bucket. Temporary files are outside of whatever readers look at, on a disk in
+// <output>/.tmp.
 type Dir struct {
 	output, job string
+	store       store
 	spec        puzzle.Spec
 	options     Options
 	layouts     map[string]*layout // by table
@@ -46,12 +48,17 @@ func Open(output, job string, spec puzzle.Spec) (*Dir, error) {
 		return nil, err
 	}
 	d := &Dir{output: output, job: job, spec: spec, options: optionsOf(spec), layouts: layouts, files: make(map[string]File), durable: make(map[string]bool)}
-	m, err := ReadManifest(d.Path())
+	if d.store, err = openStore(output); err != nil {
+		return nil, err
+	}
+	m, err := readManifest(d.store, d.name(manifestName))
 	switch {
 	case err == nil:
 		err = d.checkSpec(m.Spec)
 	case errors.Is(err, fs.ErrNotExist):
 		_, err = d.Committed()
+	default:
+		err = fmt.Errorf("read manifest of %s: %w", d.Path(), err)
 	}
 	if err != nil {
 		return nil, err
@@ -60,9 +67,11 @@ func Open(output, job string, spec puzzle.Spec) (*Dir, error) {
 }
 
 // Path returns the dataset's folder.
-func (d *Dir) Path() string { return filepath.Join(d.output, "job="+d.job) }
+func (d *Dir) Path() string { return Path(d.output, d.job) }
 
-func (d *Dir) path(name string) string { return filepath.Join(d.Path(), filepath.FromSlash(name)) }
+// path returns what the file of the dataset is called outside, name in the store.
+func (d *Dir) path(name string) string { return inside(d.Path(), name) }
+func (d *Dir) name(name string) string { return folderOf(d.job) + "/" + name }
 
 // tempName is the folder, below the output, of what readers must not see.
 const tempName = ".tmp"
@@ -79,27 +88,16 @@ func (d *Dir) checkSpec(o Options) error {
 // Clean removes what processes that died have left of this job. What a living one
 // is writing stays.
 func (d *Dir) Clean() error {
-	left, err := filepath.Glob(filepath.Join(escape(d.tempDir()), d.job+".*.tmp"))
-	if err != nil {
-		return fmt.Errorf("look for temporary files: %w", err)
-	}
-	for _, path := range left {
-		if err := removeLeft(path); err != nil {
-			return fmt.Errorf("remove temporary file: %w", err)
-		}
+	if err := d.store.clean(d.job); err != nil {
+		return fmt.Errorf("remove temporary files: %w", err)
 	}
 	return nil
-}
-
-// escape makes a path a pattern that matches only itself.
-func escape(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
 // temp creates a temporary file. Its name has the job and never ends in .parquet.
 // It must stay open until it has its name: see hold.
 func (d *Dir) temp(table, name string) (*os.File, error) {
-	f, err := createTemp(d.tempDir(), d.job+"."+table+"."+name+".*.tmp")
+	f, err := d.store.create(d.job + "." + table + "." + name + ".*.tmp")
 	if err != nil {
 		return nil, err
 	}
@@ -149,18 +147,19 @@ func (d *Dir) reach(step, file string) {
 // part. A part without its results file is not committed, whatever else of it
 // may be there.
 func (d *Dir) Committed() ([]Footer, error) {
-	names, err := filepath.Glob(filepath.Join(escape(d.Path()), tableResults, "part-*.parquet"))
+	entries, err := listParts(d.store, d.name(tableResults))
 	if err != nil {
-		return nil, fmt.Errorf("look for parts: %w", err)
+		return nil, fmt.Errorf("look for parts of %s: %w", d.Path(), err)
 	}
 	var footers []Footer
-	for _, path := range names {
-		footer, err := d.readFooter(path, tableResults)
+	for _, e := range entries {
+		name := tableResults + "/" + e.Name()
+		footer, err := d.readFooter(name, tableResults)
 		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", path, err)
+			return nil, fmt.Errorf("read %s: %w", d.path(name), err)
 		}
-		if partName(footer.Part) != filepath.Base(path) {
-			return nil, fmt.Errorf("read %s: it is part %d", path, footer.Part)
+		if partName(footer.Part) != e.Name() {
+			return nil, fmt.Errorf("read %s: it is part %d", d.path(name), footer.Part)
 		}
 		footers = append(footers, footer)
 	}
@@ -170,12 +169,17 @@ func (d *Dir) Committed() ([]Footer, error) {
 
 // readFooter reads what a part's file says about itself and checks it against
 // the Dir and the file's rows.
-func (d *Dir) readFooter(path, table string) (Footer, error) {
-	in, err := os.Open(path)
+func (d *Dir) readFooter(name, table string) (Footer, error) {
+	in, _, err := openFile(d.store, d.name(name))
 	if err != nil {
 		return Footer{}, err
 	}
 	defer in.Close()
+	return d.footerOf(in, table)
+}
+
+// footerOf is readFooter of an open file, which may yet have no name.
+func (d *Dir) footerOf(in file, table string) (Footer, error) {
 	info, err := in.Stat()
 	if err != nil {
 		return Footer{}, err
@@ -213,7 +217,7 @@ func (d *Dir) publish(t *tableFile) error {
 	if err != nil {
 		return err
 	}
-	if err := d.link(t.temp.Name(), file); err != nil {
+	if err := d.link(t.temp, file); err != nil {
 		return err
 	}
 	d.mu.Lock()
@@ -223,31 +227,23 @@ func (d *Dir) publish(t *tableFile) error {
 }
 
 // link is put-if-absent: name the temporary file, or find the same content there.
-func (d *Dir) link(temp string, file File) error {
-	path := d.path(file.Name)
-	folder := filepath.Dir(path)
-	if err := os.MkdirAll(folder, 0o777); err != nil {
-		return fmt.Errorf("create folder: %w", err)
-	}
-	if err := os.Chmod(temp, 0o644); err != nil { // CreateTemp makes files that only we may read
-		return fmt.Errorf("publish %s: %w", file.Name, err)
-	}
-	err := os.Link(temp, path)
+func (d *Dir) link(temp *os.File, file File) error {
+	err := d.store.put(temp, d.name(file.Name))
 	if errors.Is(err, fs.ErrExist) {
 		err = nil
-		there, size, sumErr := sumFile(path)
+		there, size, sumErr := sumFile(d.store, d.name(file.Name))
 		if sumErr != nil {
-			return fmt.Errorf("compare with existing %s: %w", path, sumErr)
+			return fmt.Errorf("compare with existing %s: %w", d.path(file.Name), sumErr)
 		}
 		if there != file.SHA256 || size != file.Bytes {
-			return fmt.Errorf("%s exists with other content", path)
+			return fmt.Errorf("%s exists with other content", d.path(file.Name))
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("publish %s: %w", file.Name, err)
 	}
 	d.reach(stepLinked, file.Name)
-	if err := d.syncName(folder); err != nil {
+	if err := d.syncName(path.Dir(d.name(file.Name))); err != nil {
 		return fmt.Errorf("publish %s: %w", file.Name, err)
 	}
 	d.reach(stepDurable, file.Name)
@@ -260,14 +256,12 @@ func (d *Dir) syncName(folder string) error {
 	d.mu.Lock()
 	known := d.durable[folder]
 	d.mu.Unlock()
-	dirs := []string{folder}
+	folders := []string{folder}
 	if !known {
-		dirs = slices.Compact([]string{folder, d.Path(), d.output})
+		folders = slices.Compact([]string{folder, folderOf(d.job), "."})
 	}
-	for _, dir := range dirs {
-		if err := syncDir(dir); err != nil {
-			return err
-		}
+	if err := d.store.sync(folders...); err != nil {
+		return err
 	}
 	d.mu.Lock()
 	d.durable[folder] = true
@@ -281,15 +275,6 @@ func syncDir(path string) error {
 		return err
 	}
 	return errors.Join(dir.Sync(), dir.Close())
-}
-
-// sumFile returns a file's SHA-256 in hex and its size.
-func sumFile(path string) (sum string, size int64, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", 0, err
-	}
-	return sumOf(f)
 }
 
 // sumOf is sumFile of an open file, which it closes.

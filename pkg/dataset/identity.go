@@ -6,23 +6,29 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 )
 
-// identityName is the file of an output folder that has its identity.
+// identityName is the file of an output that has its identity.
 const identityName = ".output-id"
 
 // identityPattern is what an identity looks like. People may write one too: a
 // folder that takes the place of a lost one takes its identity.
 var identityPattern = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 
-// Identity returns what tells an output folder from all others, whatever its
-// path is on a machine, or nothing where the folder has none yet.
+// Identity returns what tells an output from all others, whatever its path is on a
+// machine, or nothing where it has none yet.
 func Identity(output string) (string, error) {
-	data, err := os.ReadFile(filepath.Join(output, identityName))
+	s, err := openStore(output)
+	if err != nil {
+		return "", fmt.Errorf("identity of the output %s: %w", output, err)
+	}
+	return identity(s, output)
+}
+
+func identity(s store, output string) (string, error) {
+	data, err := fs.ReadFile(s, identityName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -36,38 +42,51 @@ func Identity(output string) (string, error) {
 	return id, nil
 }
 
-// Identify returns the identity of an output folder, after giving it one where
-// it has none. Processes that do so at the same time agree.
+// Identify returns the identity of an output, after giving it one where it has none.
+// Processes that do so at the same time agree. In a bucket it also finds out whether
+// commits are possible.
 func Identify(output string) (string, error) {
+	s, err := openStore(output)
+	if err != nil {
+		return "", fmt.Errorf("identify the output %s: %w", output, err)
+	}
 	for {
-		id, err := Identity(output)
-		if id != "" || err != nil {
-			return id, err
+		id, err := identity(s, output)
+		if err != nil {
+			return "", err
 		}
-		if err := identify(output); err != nil && !errors.Is(err, fs.ErrExist) {
+		if b, ok := s.(*bucket); ok && id != "" {
+			err = b.prove(identityName, id+"\n")
+		}
+		if id == "" {
+			err = identify(s)
+		}
+		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return "", fmt.Errorf("identify the output %s: %w", output, err)
+		}
+		if id != "" {
+			return id, nil
 		}
 	}
 }
 
-// identify gives a folder an identity, unless it has one.
-func identify(output string) error {
-	temp, err := createTemp(filepath.Join(output, tempName), "identity.*.tmp")
+// identify gives an output an identity, unless it has one.
+func identify(s store) error {
+	temp, err := s.create("identity.*.tmp")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temp.Name())
-	defer temp.Close()
+	defer s.discard(temp)
 	random := make([]byte, 8)
 	_, err = rand.Read(random)
 	if err == nil {
 		_, err = temp.WriteString(hex.EncodeToString(random) + "\n")
 	}
-	if err := errors.Join(err, temp.Chmod(0o644), temp.Sync()); err != nil {
+	if err := errors.Join(err, temp.Sync()); err != nil {
 		return err
 	}
-	if err := os.Link(temp.Name(), filepath.Join(output, identityName)); err != nil {
+	if err := s.put(temp, identityName); err != nil {
 		return err
 	}
-	return syncDir(output)
+	return s.sync(".")
 }

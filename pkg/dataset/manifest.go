@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/tally"
@@ -106,19 +104,27 @@ func ReadManifest(path string) (*Manifest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read manifest of %s: %w", path, err)
 	}
-	data, err := fs.ReadFile(files, manifestName)
+	m, err := readManifest(files, manifestName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, noDataset(path, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read manifest of %s: %w", path, err)
 	}
+	return m, nil
+}
+
+func readManifest(files fs.FS, name string) (*Manifest, error) {
+	data, err := fs.ReadFile(files, name)
+	if err != nil {
+		return nil, err
+	}
 	m := &Manifest{}
 	if err := decodeStrict(data, m); err != nil {
-		return nil, fmt.Errorf("read manifest of %s: %w", path, err)
+		return nil, err
 	}
 	if m.SchemaVersion != SchemaVersion {
-		return nil, fmt.Errorf("read manifest of %s: schema version %d, want %d", path, m.SchemaVersion, SchemaVersion)
+		return nil, fmt.Errorf("schema version %d, want %d", m.SchemaVersion, SchemaVersion)
 	}
 	return m, nil
 }
@@ -233,7 +239,7 @@ func (d *Dir) describeFile(name string, rows int64) (File, error) {
 	if ok {
 		return f, nil
 	}
-	sum, size, err := sumFile(d.path(name))
+	sum, size, err := sumFile(d.store, d.name(name))
 	return File{Name: name, Rows: rows, Bytes: size, SHA256: sum}, err
 }
 
@@ -243,8 +249,7 @@ func (d *Dir) writeBytes(name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temp.Name())
-	defer temp.Close()
+	defer d.store.discard(temp)
 	if _, err := temp.Write(data); err != nil {
 		return err
 	}
@@ -254,12 +259,15 @@ func (d *Dir) writeBytes(name string, data []byte) error {
 	}
 	d.reach(stepSynced, name)
 	sum := sha256.Sum256(data)
-	return d.link(temp.Name(), File{Name: name, Bytes: int64(len(data)), SHA256: hex.EncodeToString(sum[:])})
+	return d.link(temp, File{Name: name, Bytes: int64(len(data)), SHA256: hex.EncodeToString(sum[:])})
 }
 
 // Finished reports whether the dataset at path is finished: _SUCCESS is there.
 func Finished(path string) (bool, error) {
-	_, err := os.Stat(filepath.Join(path, successName))
+	files, err := below(path)
+	if err == nil {
+		_, err = fs.Stat(files, successName)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -269,22 +277,37 @@ func Finished(path string) (bool, error) {
 // Missing returns the names of the data files that the manifest of the dataset
 // at path lists but that are not there, or not of their size. It does not read
 // them; Verify does.
-func (m *Manifest) Missing(path string) []string {
-	files := []File{m.Stats}
+func (m *Manifest) Missing(path string) ([]string, error) {
+	files, err := below(path)
+	if err != nil {
+		return nil, err
+	}
+	there := map[string]int64{} // sizes
+	for _, table := range []string{tableResults, tableRejects, tableStats} {
+		entries, err := list(files, table)
+		if err != nil {
+			return nil, fmt.Errorf("look for the files of %s: %w", path, err)
+		}
+		for _, e := range entries {
+			if info, err := e.Info(); err == nil { // else it has just gone
+				there[table+"/"+e.Name()] = info.Size()
+			}
+		}
+	}
+	wanted := []File{m.Stats}
 	for _, p := range m.Parts {
-		files = append(files, p.Results)
+		wanted = append(wanted, p.Results)
 		if p.Rejects != nil {
-			files = append(files, *p.Rejects)
+			wanted = append(wanted, *p.Rejects)
 		}
 	}
 	var names []string
-	for _, f := range files {
-		info, err := os.Stat(filepath.Join(path, filepath.FromSlash(f.Name)))
-		if err != nil || info.Size() != f.Bytes {
+	for _, f := range wanted {
+		if size, ok := there[f.Name]; !ok || size != f.Bytes {
 			names = append(names, f.Name)
 		}
 	}
-	return names
+	return names, nil
 }
 
 // statsFooter is what the statistics file says about itself, under footerKey. It

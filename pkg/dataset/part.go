@@ -10,7 +10,6 @@ import (
 	"hash"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -141,7 +140,7 @@ func (p *Part) commit() (Footer, error) {
 		if err := t.finish(footerKey, string(text)); err != nil {
 			return Footer{}, fmt.Errorf("%s: %w", t.table, err)
 		}
-		read, err := p.dir.readFooter(t.temp.Name(), t.table)
+		read, err := p.dir.footerOf(t.temp, t.table)
 		if err != nil {
 			return Footer{}, fmt.Errorf("read back %s: %w", t.table, err)
 		}
@@ -245,19 +244,16 @@ func (t *tableFile) finish(key, value string) error {
 	return nil
 }
 
-func (t *tableFile) remove() {
-	t.temp.Close()
-	os.Remove(t.temp.Name())
-}
+func (t *tableFile) remove() { t.dir.store.discard(t.temp) }
 
 // file describes the finished file as it will be called.
 func (t *tableFile) file() (File, error) {
-	info, err := os.Stat(t.temp.Name())
+	info, err := t.temp.Stat()
 	if err != nil {
 		return File{}, err
 	}
 	return File{
-		Name: filepath.ToSlash(filepath.Join(t.table, t.name)), Rows: t.rows, Bytes: info.Size(),
+		Name: t.table + "/" + t.name, Rows: t.rows, Bytes: info.Size(),
 		SHA256: hex.EncodeToString(t.sum.Sum(nil)),
 	}, nil
 }

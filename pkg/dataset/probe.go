@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,11 +10,19 @@ import (
 	"syscall"
 )
 
-// Probe does below an output folder what a commit does, with a file of its own
-// that it removes: write, sync, link under a name that nobody else can take, sync
-// the folder. It returns the bytes that are free there.
+// Probe does below an output what a commit does, with a file of its own that it
+// removes: write, sync, give it a name that nobody else can take then. It returns the
+// bytes that are free there, -1 for a bucket, which does not say.
 func Probe(output string) (free int64, err error) {
-	temp := filepath.Join(output, tempName)
+	s, err := openStore(output)
+	if err != nil {
+		return 0, err
+	}
+	return s.probe()
+}
+
+func (d *disk) probe() (free int64, err error) {
+	output, temp := d.folder, d.path(tempName)
 	_, missing := os.Stat(output)
 	if err := os.MkdirAll(temp, 0o777); err != nil {
 		return 0, fmt.Errorf("create folder: %w", err)
@@ -56,4 +65,40 @@ func probeCommit(temp, output string) error {
 		return fmt.Errorf("sync the folder: %w", err)
 	}
 	return nil
+}
+
+func (b *bucket) probe() (free int64, err error) {
+	name := ".probe." + rand.Text()
+	defer func() { err = errors.Join(err, b.remove(name)) }()
+	if err := b.putText(name, "flipmill\n"); err != nil && !errors.Is(err, fs.ErrExist) { // then its answer was lost
+		return 0, err
+	}
+	return -1, b.prove(name, "flipmill\n")
+}
+
+// prove reports a server that would put an object into the place of the one there is,
+// which is of the given text, though it must not. There are servers that do not know
+// what they are asked then.
+func (b *bucket) prove(name, text string) error {
+	err := b.putText(name, text)
+	switch {
+	case err == nil:
+		return errors.New("put an object where there is one: want a refusal, but the server replaces it: it knows no If-None-Match, and cannot keep datasets from being mixed")
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	}
+	return err
+}
+
+// putText puts an object of the given text.
+func (b *bucket) putText(name, text string) error {
+	temp, err := b.create("")
+	if err != nil {
+		return err
+	}
+	defer b.discard(temp)
+	if _, err := temp.WriteString(text); err != nil {
+		return err
+	}
+	return b.put(temp, name)
 }

@@ -2,12 +2,10 @@ package dataset
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 
@@ -28,7 +26,7 @@ type Reader struct {
 
 // readPart is a committed part that a Reader knows.
 type readPart struct {
-	info   os.FileInfo // of its results
+	info   fs.FileInfo // of its results
 	footer Footer
 	counts *tally.Tally
 }
@@ -55,11 +53,7 @@ func (r *Reader) Committed() (parts int, counts *tally.Tally, err error) {
 // look finds out what has changed. A part is never changed, but a retry replaces
 // all of a dataset by another, of which some parts are the same files.
 func (r *Reader) look() error {
-	folder := filepath.Join(r.dir.Path(), tableResults)
-	entries, err := os.ReadDir(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		entries, err = nil, nil
-	}
+	entries, err := listParts(r.dir.store, r.dir.name(tableResults))
 	if err != nil {
 		return fmt.Errorf("look for parts: %w", err)
 	}
@@ -70,17 +64,14 @@ func (r *Reader) look() error {
 	var parts []readPart
 	changed := false
 	for _, e := range entries {
-		if ok, _ := filepath.Match("part-*.parquet", e.Name()); !ok {
-			continue
-		}
 		info, err := e.Info()
 		if err != nil {
 			return fmt.Errorf("look at part: %w", err)
 		}
 		p := known[e.Name()]
-		if p.info == nil || !os.SameFile(p.info, info) || !p.info.ModTime().Equal(info.ModTime()) {
+		if p.info == nil || !same(p.info, info) {
 			if p, err = r.read(e.Name(), info); err != nil {
-				return fmt.Errorf("read %s: %w", filepath.Join(folder, e.Name()), err)
+				return fmt.Errorf("read %s: %w", r.dir.path(tableResults+"/"+e.Name()), err)
 			}
 			changed = true
 		}
@@ -97,9 +88,18 @@ func (r *Reader) look() error {
 	return nil
 }
 
-func (r *Reader) read(name string, info os.FileInfo) (p readPart, err error) {
+// same reports whether what was looked at twice is one file, or one version of an
+// object.
+func same(a, b fs.FileInfo) bool {
+	if version, ok := a.Sys().(string); ok {
+		return version == b.Sys()
+	}
+	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime())
+}
+
+func (r *Reader) read(name string, info fs.FileInfo) (p readPart, err error) {
 	p.info = info
-	if p.footer, err = r.dir.readFooter(filepath.Join(r.dir.Path(), tableResults, name), tableResults); err == nil {
+	if p.footer, err = r.dir.readFooter(tableResults+"/"+name, tableResults); err == nil {
 		p.counts, err = tally.Parse(p.footer.Tally)
 	}
 	if err == nil && partName(p.footer.Part) != name {
@@ -128,7 +128,11 @@ func (r *Reader) find(ctx context.Context, want Filter, yield func(Row) bool) er
 	if err != nil {
 		return err
 	}
-	f := &finder{verifier: &verifier{path: r.dir.Path(), files: os.DirFS(r.dir.Path()), spec: r.dir.spec, layouts: r.dir.layouts}, want: want, yield: yield}
+	files, err := fs.Sub(r.dir.store, folderOf(r.dir.job))
+	if err != nil {
+		return err
+	}
+	f := &finder{verifier: &verifier{path: r.dir.Path(), files: files, spec: r.dir.spec, layouts: r.dir.layouts}, want: want, yield: yield}
 	if err := f.check(); err != nil {
 		return err
 	}

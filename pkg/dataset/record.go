@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/flipmill/flipmill/pkg/puzzle"
 )
@@ -19,7 +17,7 @@ const recordsName = ".jobs"
 func KeepRecord(output, job string, record []byte) error {
 	err := puzzle.CheckJob(job)
 	if err == nil {
-		err = keepRecord(filepath.Join(output, recordsName), filepath.Join(output, tempName), job, record)
+		err = keepRecord(output, job, record)
 	}
 	if err != nil {
 		return fmt.Errorf("keep the record of job %s: %w", job, err)
@@ -27,38 +25,35 @@ func KeepRecord(output, job string, record []byte) error {
 	return nil
 }
 
-func keepRecord(folder, tempDir, job string, record []byte) error {
-	path := filepath.Join(folder, job)
-	if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, record) {
-		return nil
-	}
-	if err := os.MkdirAll(folder, 0o777); err != nil {
-		return err
-	}
-	temp, err := createTemp(tempDir, job+".record.*.tmp")
+func keepRecord(output, job string, record []byte) error {
+	s, err := openStore(output)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temp.Name()) // unless it has its name
-	defer temp.Close()
+	name := recordsName + "/" + job
+	if there, err := fs.ReadFile(s, name); err == nil && bytes.Equal(there, record) {
+		return nil
+	}
+	temp, err := s.create(job + ".record.*.tmp")
+	if err != nil {
+		return err
+	}
+	defer s.discard(temp)
 	_, err = temp.Write(record)
-	if err := errors.Join(err, temp.Chmod(0o644), temp.Sync()); err != nil {
+	if err := errors.Join(err, temp.Sync()); err != nil {
 		return err
 	}
-	if err := os.Rename(temp.Name(), path); err != nil {
+	if err := s.replace(temp, name); err != nil {
 		return err
 	}
-	return errors.Join(syncDir(folder), syncDir(filepath.Dir(folder)))
+	return s.sync(recordsName, ".")
 }
 
 // DropRecord removes the record of a job, if there is one.
 func DropRecord(output, job string) error {
 	err := puzzle.CheckJob(job)
 	if err == nil {
-		err = os.Remove(filepath.Join(output, recordsName, job))
-	}
-	if err == nil {
-		err = syncDir(filepath.Join(output, recordsName))
+		err = dropRecord(output, job)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("drop the record of job %s: %w", job, err)
@@ -66,24 +61,46 @@ func DropRecord(output, job string) error {
 	return nil
 }
 
+func dropRecord(output, job string) error {
+	s, err := openStore(output)
+	if err != nil {
+		return err
+	}
+	if err := s.remove(recordsName + "/" + job); err != nil {
+		return err
+	}
+	return s.sync(recordsName)
+}
+
 // Records returns the records that are kept, by their jobs.
 func Records(output string) (map[string][]byte, error) {
-	folder := filepath.Join(output, recordsName)
-	entries, err := os.ReadDir(folder)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	records, err := readRecords(output)
+	if err != nil {
 		return nil, fmt.Errorf("read the records of jobs: %w", err)
+	}
+	return records, nil
+}
+
+func readRecords(output string) (map[string][]byte, error) {
+	s, err := openStore(output)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := list(s, recordsName)
+	if err != nil {
+		return nil, err
 	}
 	records := map[string][]byte{}
 	for _, e := range entries {
 		if puzzle.CheckJob(e.Name()) != nil {
 			continue // not ours
 		}
-		data, err := os.ReadFile(filepath.Join(folder, e.Name()))
+		data, err := fs.ReadFile(s, recordsName+"/"+e.Name())
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // another aggregator has just ended the job
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read the records of jobs: %w", err)
+			return nil, err
 		}
 		records[e.Name()] = data
 	}

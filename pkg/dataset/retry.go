@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/flipmill/flipmill/pkg/object"
 	"github.com/flipmill/flipmill/pkg/tally"
 )
 
@@ -38,10 +39,17 @@ const (
 	stepPutAway  = "put away"
 )
 
+// replaceable reports whether another dataset can take the place of d in one step.
+// In a bucket none can.
+func (d *Dir) replaceable() bool { return !object.Is(d.output) }
+
 // Retry returns the dataset beside d in which its parts are made again that have
 // rejects for which that may help; it has all others. What an earlier process has
-// begun goes on.
+// begun goes on. In a bucket it is nil.
 func (d *Dir) Retry() (*Dir, error) {
+	if !d.replaceable() {
+		return nil, nil
+	}
 	again, err := d.retry()
 	if err != nil {
 		return nil, fmt.Errorf("retry job %s: %w", d.job, err)
@@ -102,8 +110,11 @@ func retryable(f Footer) (records int64, err error) {
 	return records, nil
 }
 
-// Retryable counts the rejects for which a retry may help.
-func (m *Manifest) Retryable() (records int64) {
+// Retryable counts the rejects of the finished dataset for which a retry may help.
+func (d *Dir) Retryable(m *Manifest) (records int64) {
+	if !d.replaceable() {
+		return 0
+	}
 	for reason, n := range m.Counts.Reasons {
 		if reason.Retryable() {
 			records += n
@@ -114,6 +125,9 @@ func (m *Manifest) Retryable() (records int64) {
 
 // Retrying returns what Retry has begun, nil if that is nothing.
 func (d *Dir) Retrying() (*Dir, error) {
+	if !d.replaceable() {
+		return nil, nil
+	}
 	err := d.settle(besideRetry)
 	if err == nil {
 		_, err = os.Stat(d.besideDir(besideRetry))
@@ -142,7 +156,7 @@ func (d *Dir) Abandon() error {
 // Replace puts the dataset that Retry returned, and that is finished now, into the
 // place of d, which is removed.
 func (d *Dir) Replace(again *Dir) error {
-	sum, _, err := sumFile(again.path(manifestName))
+	sum, _, err := sumFile(again.store, again.name(manifestName))
 	if err == nil {
 		err = d.mark(besideRetry, anyDataset, sum)
 	}
@@ -202,7 +216,7 @@ func (d *Dir) settle(kind string) error {
 		return err
 	}
 	from, to, _ := strings.Cut(string(mark), " ")
-	sum, _, err := sumFile(d.path(manifestName))
+	sum, _, err := sumFile(os.DirFS(d.Path()), manifestName)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err // it does not tell which of the two is in place
 	}

@@ -28,8 +28,8 @@ func (c corpus) spoilt(t testing.TB, output string) *dataset.Dir {
 		t.Fatal(err)
 	}
 	manifest, err := dataset.ReadManifest(d.Path())
-	if err != nil || manifest.Retryable() != int64(records) {
-		t.Fatalf("%d rejects for a retry, want %d (%v)", manifest.Retryable(), records, err)
+	if err != nil || d.Retryable(manifest) != int64(records) {
+		t.Fatalf("%d rejects for a retry, want %d (%v)", d.Retryable(manifest), records, err)
 	}
 	return d
 }

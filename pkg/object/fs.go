@@ -15,7 +15,8 @@ import (
 )
 
 // FS returns the objects below a URL as a tree of files, whose names are what
-// follows it in theirs. They are *File. Times of change are not told.
+// follows it in theirs. They are *File. Times of change are not told; Sys of a file's
+// FileInfo is its version, a string.
 func (c *Client) FS(url string) fs.FS { return &tree{c, strings.TrimRight(url, "/")} }
 
 type tree struct {
@@ -31,7 +32,7 @@ func (t *tree) Open(name string) (fs.File, error) {
 	if name != "." {
 		r, err := t.client.Open(t.url + "/" + name)
 		if err == nil {
-			return &File{r, entry{name: path.Base(name), size: r.Size()}}, nil
+			return &File{r, entry{name: path.Base(name), size: r.Size(), version: r.tag}}, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
@@ -67,7 +68,7 @@ func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
 		}
 		for _, o := range page.Contents {
 			if key := aws.ToString(o.Key); !strings.HasSuffix(key, "/") { // with which consoles make folders
-				entries = append(entries, entry{name: strings.TrimPrefix(key, prefix), size: aws.ToInt64(o.Size)})
+				entries = append(entries, entry{name: strings.TrimPrefix(key, prefix), size: aws.ToInt64(o.Size), version: aws.ToString(o.ETag)})
 			}
 		}
 	}
@@ -114,9 +115,10 @@ func (f *folder) ReadDir(n int) ([]fs.DirEntry, error) {
 
 // entry describes a file or a folder.
 type entry struct {
-	name   string
-	size   int64
-	folder bool
+	name    string
+	size    int64
+	version string
+	folder  bool
 }
 
 func (e entry) Name() string               { return e.name }
@@ -125,7 +127,7 @@ func (e entry) IsDir() bool                { return e.folder }
 func (e entry) Type() fs.FileMode          { return e.Mode().Type() }
 func (e entry) Info() (fs.FileInfo, error) { return e, nil }
 func (e entry) ModTime() time.Time         { return time.Time{} }
-func (e entry) Sys() any                   { return nil }
+func (e entry) Sys() any                   { return e.version }
 
 func (e entry) Mode() fs.FileMode {
 	if e.folder {

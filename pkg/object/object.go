@@ -1,5 +1,5 @@
 // Package object reads the objects of S3, and of what speaks its protocol, as if
-// they were files.
+// they were files, and makes objects of files, also where none of that name must be.
 //
 // An object is named by a URL, s3://BUCKET/KEY, in which the key is as it is:
 // nothing is escaped. Who we are, the region and, where it is not AWS, the server
@@ -18,6 +18,7 @@ import (
 	"io/fs"
 	"iter"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,24 +59,23 @@ type Client struct {
 
 // New returns a client, as environment and profile say. It does not connect yet.
 func New() (*Client, error) {
-	cfg, err := config.LoadDefaultConfig(context.Background(),
-		config.WithHTTPClient(awshttp.NewBuildableClient().WithReadTimeout(silence)))
+	transport := awshttp.NewBuildableClient().WithReadTimeout(0).WithTransportOptions(listen)
+	cfg, err := config.LoadDefaultConfig(context.Background(), config.WithHTTPClient(transport))
 	if err != nil {
 		return nil, fmt.Errorf("find out how to reach S3: %w", err)
+	}
+	if cfg.Region == "" {
+		cfg.Region = "us-east-1" // as for most tools; explain says so where the bucket is in another
+	}
+	if strings.Trim(cfg.Region, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		return nil, fmt.Errorf("find out how to reach S3: the region %q is none; AWS_REGION or ~/.aws say which, such as us-east-1", cfg.Region)
 	}
 	return &Client{pause: 100 * time.Millisecond, s3: s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.DisableLogOutputChecksumValidationSkipped = true // servers other than AWS have none
 		if cfg.RetryMaxAttempts == 0 && cfg.Retryer == nil {
 			o.Retryer = retry.AddWithMaxAttempts(retry.NewStandard(), attempts)
 		}
-		if o.BaseEndpoint == nil {
-			return
-		}
-		// A server of somebody's own has one name for all buckets, and seldom regions.
-		o.UsePathStyle = true
-		if o.Region == "" {
-			o.Region = "us-east-1"
-		}
+		o.UsePathStyle = o.BaseEndpoint != nil // a server of somebody's own has one name for all buckets
 	})}, nil
 }
 
@@ -114,19 +114,53 @@ func (c *Client) List(url string) iter.Seq2[Entry, error] {
 // against a call.
 func explain(op, url string, err error) error {
 	if answer, ok := errors.AsType[smithy.APIError](err); ok {
-		reason := answer.ErrorCode() + ": " + answer.ErrorMessage()
-		switch response, _ := errors.AsType[*awshttp.ResponseError](err); {
-		case response == nil:
-			err = errors.New(reason)
-		case response.HTTPStatusCode() == http.StatusNotFound:
-			err = fmt.Errorf("%w (%s)", fs.ErrNotExist, reason)
-		case response.HTTPStatusCode() == http.StatusForbidden:
-			err = fmt.Errorf("%w (%s)", fs.ErrPermission, reason)
-		case response.HTTPStatusCode() == http.StatusPreconditionFailed:
-			err = ErrChanged
-		default:
-			err = errors.New(reason)
-		}
+		err = explainAnswer(answer, err)
+	} else if _, ok := errors.AsType[*smithy.OperationError](err); ok {
+		err = &failure{err, true} // no answer came
 	}
 	return &fs.PathError{Op: op, Path: url, Err: err}
+}
+
+func explainAnswer(answer smithy.APIError, err error) error {
+	reason := answer.ErrorCode() + ": " + answer.ErrorMessage()
+	response, _ := errors.AsType[*awshttp.ResponseError](err)
+	if response == nil {
+		return &failure{errors.New(reason), true}
+	}
+	if region := response.Response.Header.Get("X-Amz-Bucket-Region"); region != "" && response.HTTPStatusCode() < 500 && slices.Contains(regionCodes(), answer.ErrorCode()) {
+		reason += fmt.Sprintf(" (the bucket is in %s: AWS_REGION=%[1]s)", region)
+	}
+	switch status := response.HTTPStatusCode(); status {
+	case http.StatusNotFound:
+		return &failure{fmt.Errorf("%w (%s)", fs.ErrNotExist, reason), answer.ErrorCode() == "NoSuchBucket"}
+	case http.StatusForbidden, http.StatusUnauthorized:
+		return &failure{fmt.Errorf("%w (%s)", fs.ErrPermission, reason), true}
+	case http.StatusPreconditionFailed:
+		return ErrChanged
+	case http.StatusConflict, http.StatusTooManyRequests:
+		return &failure{errors.New(reason), true}
+	default:
+		return &failure{errors.New(reason), status >= 500 && status != http.StatusNotImplemented || answer.ErrorCode() == "ExpiredToken"}
+	}
+}
+
+// regionCodes are what a server answers in a region that is not the bucket's.
+func regionCodes() []string {
+	return []string{"PermanentRedirect", "MovedPermanently", "AuthorizationHeaderMalformed", "TemporaryRedirect", "IllegalLocationConstraintException"}
+}
+
+// failure is an error of the server, or of the way to it.
+type failure struct {
+	error
+	passes bool
+}
+
+func (f *failure) Unwrap() error { return f.error }
+
+// Passes reports whether an error is one that time or people can remove, so that the
+// same call may come through later: the server is away, out of order or full, or takes
+// nothing from us.
+func Passes(err error) bool {
+	f, ok := errors.AsType[*failure](err)
+	return ok && f.passes
 }

@@ -216,7 +216,7 @@ func (r *Reader) broken(at int64, err error) error {
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
-	return explain("read", r.url, fmt.Errorf("the connection breaks at byte %d, %d times in a row: %w", at, patience, err))
+	return explain("read", r.url, &failure{fmt.Errorf("the connection breaks at byte %d, %d times in a row: %w", at, patience, err), true})
 }
 
 // pause waits before an attempt, but for the first two: most connections that break
