@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flipmill/flipmill/pkg/generate"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/queue"
 	"github.com/flipmill/flipmill/pkg/wire"
@@ -44,6 +45,18 @@ func TestGenerated(t *testing.T) {
 	task.Chunk.First++ // one too many
 	if got := s.answer(j, task); !strings.Contains(got.Failure, "there are 4096") {
 		t.Errorf("boards that do not exist: failure %q", got.Failure)
+	}
+}
+
+// A worker survives a generator that panics: the answer fails the job.
+func TestGeneratorPanics(t *testing.T) {
+	_, task, _ := generatedTask(t, 0, 1)
+	j := &job{id: "j", generator: func() (*generate.Generator, error) { panic("a bug") }}
+	s := quietSlot()
+	for _, got := range []*wire.Result{s.answer(j, task), s.giveUp(j, task, "why")} {
+		if !strings.Contains(got.Failure, "generate boards: the worker panicked: a bug") {
+			t.Errorf("failure %q", got.Failure)
+		}
 	}
 }
 

@@ -100,8 +100,14 @@ func (s *slot) giveUp(j *job, task *wire.Task, detail string) *wire.Result {
 }
 
 // withBoards returns the chunk itself or, where its boards are generated, one that
-// has them in run.
-func withBoards(j *job, chunk *puzzle.Chunk, run *puzzle.Run) (*puzzle.Chunk, error) {
+// has them in run. To make some boards is to solve others, which a worker must survive
+// too, or nobody will ever answer the task.
+func withBoards(j *job, chunk *puzzle.Chunk, run *puzzle.Run) (with *puzzle.Chunk, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("generate boards: the worker panicked: %v", v)
+		}
+	}()
 	if chunk.Generated == 0 {
 		return chunk, nil
 	}
