@@ -34,6 +34,11 @@ type Place struct {
 // Missing is where a chunk is that the broker does not have.
 const Missing = "missing"
 
+// maxAhead is how many chunks there can be, at most, from the oldest part that is not
+// committed to the end of a window, which is far less. What has a number beyond that
+// was not handed over by a producer, and memory for all before it must not be taken.
+const maxAhead = 1 << 20
+
 // Explain finds the chunks of open parts among the places.
 func Explain(s *queue.Standing, places map[int64]queue.Place, now time.Time) *Explanation {
 	e := &Explanation{Status: *NewStatus(s, now), Places: []Place{}}
@@ -41,8 +46,14 @@ func Explain(s *queue.Standing, places map[int64]queue.Place, now time.Time) *Ex
 		return e
 	}
 	last := int64(-1) // chunk that is known
+	beyond := int64(maxAhead)
+	if s.Ledger != nil {
+		beyond += s.Ledger.Oldest() * int64(s.Job.Spec.PartChunks)
+	}
 	for chunk := range maps.Keys(places) {
-		last = max(last, chunk)
+		if chunk < beyond {
+			last = max(last, chunk)
+		}
 	}
 	if s.Job.Totals != nil {
 		last = s.Job.Totals.Chunks - 1

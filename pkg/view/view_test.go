@@ -64,6 +64,16 @@ func TestOldest(t *testing.T) {
 	}
 }
 
+// TestExplainForged: a number that no chunk can have does not take memory for all
+// before it.
+func TestExplainForged(t *testing.T) {
+	s := &queue.Standing{Job: &wire.Job{ID: "j", Spec: puzzle.Spec{PartChunks: 2}}, Ledger: &wire.Ledger{State: wire.Open}}
+	places := map[int64]queue.Place{1: {Where: queue.Queued}, 1 << 62: {Where: queue.Solved}}
+	if e := view.Explain(s, places, time.Now()); len(e.Places) != 2 || e.Places[1].Where != queue.Queued {
+		t.Errorf("%d places", len(e.Places))
+	}
+}
+
 func TestThousands(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234567: "-1,234,567", 100: "100"} {
 		if got := view.Thousands(n); got != want {
