@@ -54,6 +54,13 @@ func TestCompact(t *testing.T) {
 		if _, err := dataset.Open(output, "demo", spec); (err == nil) != (test.from == test.want) || err != nil && !strings.Contains(err.Error(), "part-chunks is") {
 			t.Errorf("%d to %d: opened with the old number: %v", test.from, test.to, err)
 		}
+		reader, err := dataset.NewReader(output, "demo", spec)
+		if err != nil {
+			t.Fatalf("%d to %d: read with the old number: %v", test.from, test.to, err)
+		}
+		if parts, _, err := reader.Committed(); err != nil || parts != (5+test.want-1)/test.want {
+			t.Errorf("%d to %d: %d parts are found with the old number, %v", test.from, test.to, parts, err)
+		}
 		if report, err := dataset.Verify(path, nil); err != nil || !report.OK() {
 			t.Errorf("%d to %d: %v, %v", test.from, test.to, report.Problems, err)
 		}

@@ -32,8 +32,11 @@ type readPart struct {
 }
 
 // NewReader returns a reader of a job's dataset, of which nothing need be there
-// yet.
+// yet. One that was compacted has larger parts than the spec says.
 func NewReader(output, job string, spec puzzle.Spec) (*Reader, error) {
+	if m, err := ReadManifest((&Dir{output: output, job: job}).Path()); err == nil {
+		spec.PartChunks = m.Spec.PartChunks
+	}
 	dir, err := Open(output, job, spec)
 	if err != nil {
 		return nil, err

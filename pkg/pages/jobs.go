@@ -137,6 +137,9 @@ func (s *Site) set(standing *queue.Standing) (*set, error) {
 		s.sets[id] = d
 	}
 	_, counts, err := d.reader.Committed()
+	if err != nil {
+		delete(s.sets, id) // it may have been compacted: who asks next finds it as it is
+	}
 	if err == nil && counts != d.counts {
 		d.stats, err = view.NewStatistics(id, spec, counts)
 		d.counts = counts

@@ -7,12 +7,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/flipmill/flipmill/pkg/dataset"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/queue"
 	"github.com/flipmill/flipmill/pkg/wire"
@@ -217,6 +219,26 @@ func TestListeners(t *testing.T) {
 		t.Error(err)
 	}
 	<-ran
+}
+
+// TestCompacted: a dataset whose parts have become larger is shown, too.
+func TestCompacted(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	standing := &queue.Standing{Job: &wire.Job{ID: "boards", Spec: testSpec(t)}}
+	for _, partChunks := range []int{2, 4} {
+		ok(t, os.RemoveAll(filepath.Join(s.opts.Output, "job=boards")))
+		spec := testSpec(t)
+		spec.PartChunks = partChunks
+		d, err := dataset.Open(s.opts.Output, "boards", spec)
+		ok(t, err)
+		_, err = d.Finish(dataset.Input{})
+		ok(t, err)
+		if _, err := s.set(standing); err != nil { // it was open
+			_, err = s.set(standing)
+			ok(t, err)
+		}
+	}
 }
 
 // TestBrokerAway: a page says so and does not wait for long.
