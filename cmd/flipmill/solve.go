@@ -91,7 +91,7 @@ func solve(c *config.Config, paths []string, stdin io.Reader, stdout, stderr io.
 		if err := s.Check(&pressed, rec.Board, &answers); err != nil {
 			return fmt.Errorf("%s:%d: %w", rec.Source, rec.Line, err)
 		}
-		if answers.Status[0] == puzzle.Unproven && c.Preset != "" { // no judge takes it
+		if answers.Status[0] == puzzle.Unproven && c.Preset != "" && !c.JSON { // no judge takes it
 			unsolved++
 			fmt.Fprintf(stderr, "%s:%d: the fewest presses are not proved within --search-limit %d\n", rec.Source, rec.Line, c.Spec.SearchLimit)
 			continue

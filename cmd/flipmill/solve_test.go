@@ -48,3 +48,20 @@ func TestSolveAnswersAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestSolveUnproven: what is not proved is an answer for no judge, but it can be said
+// in JSON.
+func TestSolveUnproven(t *testing.T) {
+	t.Parallel()
+	for form, want := range map[string]string{"": "the fewest presses are not proved", "--json": `"status":"unproven"`} {
+		cmd := command(t, t.TempDir(), "solve", "--preset", "fliptile", "--search-limit", "1")
+		if form != "" {
+			cmd.Args = append(cmd.Args, form)
+		}
+		cmd.Stdin = strings.NewReader("4 5\n1 0 0 0 1\n0 1 0 1 0\n0 1 0 1 0\n1 0 0 0 1\n5 5\n" + strings.Repeat("0 0 0 0 0\n", 5))
+		out, err := cmd.CombinedOutput()
+		if !strings.Contains(string(out), want) || (err == nil) != (form != "") {
+			t.Errorf("%q: %v\n%s", form, err, out)
+		}
+	}
+}
