@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
