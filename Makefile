@@ -75,8 +75,8 @@ BROWSER := cmd/flipmill/testdata/browser
 readers: $(NODE)/node_modules/.package-lock.json ## DuckDB, arrow-go, Polars and hyparquet find the same in datasets of every form
 	$(GO) test -count=1 -tags=readers -run=Readers ./cmd/flipmill
 
-browser: $(BROWSER)/node_modules/.package-lock.json ## the status pages in Chromium, with axe
-	$(GO) test -count=1 -tags=$(TAGS),browser -run='^TestStatusPages$$' ./cmd/flipmill
+browser: $(BROWSER)/node_modules/.package-lock.json ## status pages and reports in Chromium, with axe
+	$(GO) test -count=1 -tags=$(TAGS),browser -run='^Test(StatusPages|ReportCharts|ChartsLibrary)$$' ./cmd/flipmill
 
 %/node_modules/.package-lock.json: %/package-lock.json
 	cd $* && npm ci --no-audit --no-fund

@@ -55,7 +55,7 @@ func arrows() map[string]arrow {
 		"cmd/flipmill": {
 			imports: "producer worker aggregator pkg/bench pkg/protocol pkg/puzzle pkg/solver pkg/tally pkg/generate pkg/corpus pkg/config pkg/daemon pkg/wire pkg/dataset pkg/object pkg/queue pkg/view pkg/pages pkg/report " +
 				sync + " " + prometheus + " github.com/spf13/cobra github.com/spf13/pflag github.com/schollz/progressbar/v3 golang.org/x/term",
-			tests: "github.com/rogpeppe/go-internal github.com/nats-io github.com/prometheus/common github.com/apache/arrow-go/v18 " + duckdb + " " + s3, // the real broker, as a process; readers that are not ours
+			tests: "pkg/draw github.com/rogpeppe/go-internal github.com/nats-io github.com/prometheus/common github.com/apache/arrow-go/v18 " + duckdb + " " + s3, // the real broker, as a process; readers that are not ours
 		},
 		"deployments":       {tests: "github.com/compose-spec/compose-go/v2 github.com/prometheus k8s.io/api k8s.io/apimachinery sigs.k8s.io/kustomize sigs.k8s.io/yaml"},
 		"deployments/image": {imports: "github.com/google/go-containerregistry golang.org/x/crypto/x509roots"},

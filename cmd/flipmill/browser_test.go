@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,7 +26,7 @@ type looked struct {
 		State, Percent               string
 		Records, Received, Committed int64
 		Moves, Rejects               map[string]int64
-		Bars                         int
+		Charts                       map[string]*chart
 	}
 	List map[string]string
 
@@ -165,9 +166,10 @@ func (b *looked) likeVerbs(t *testing.T, c *cluster) {
 	for reason, n := range stats.Reasons {
 		rejects[string(reason)] = n
 	}
-	if !maps.Equal(b.Small.Moves, moves) || !maps.Equal(b.Small.Rejects, rejects) || len(rejects) == 0 || b.Small.Bars < len(moves) {
+	if !maps.Equal(b.Small.Moves, moves) || !maps.Equal(b.Small.Rejects, rejects) || len(rejects) == 0 {
 		t.Errorf("the page says %+v, stats %v and %v", b.Small, moves, rejects)
 	}
+	b.drawn(t, moves)
 	all := ask[[]view.Status](c, exitOK, "list")
 	if len(b.List) != len(all) {
 		t.Errorf("the page lists %d jobs, list %d", len(b.List), len(all))
@@ -177,6 +179,32 @@ func (b *looked) likeVerbs(t *testing.T, c *cluster) {
 			if !strings.Contains(b.List[s.Job], want) {
 				t.Errorf("the page says %q, without %q", b.List[s.Job], want)
 			}
+		}
+	}
+}
+
+// drawn compares the bars of the page with the numbers, and their heights with each
+// other.
+func (b *looked) drawn(t *testing.T, moves map[string]int64) {
+	t.Helper()
+	c := b.Small.Charts["moves-chart"]
+	if c == nil || len(c.values()) != len(moves) || len(c.Heights) != len(moves) {
+		t.Errorf("the chart is %+v, stats says %v", c, moves)
+		return
+	}
+	var values []float64
+	for _, key := range c.Keys {
+		if v := c.values()[key]; v != nil {
+			values = append(values, v[0])
+			if v[0] != float64(moves[key]) {
+				t.Errorf("the bar of %s is %v, stats says %d", key, v, moves[key])
+			}
+		}
+	}
+	highest := slices.Max(values)
+	for i, v := range values {
+		if want := slices.Max(c.Heights) * v / highest; math.Abs(c.Heights[i]-want) > 1 {
+			t.Errorf("the bar of %v is %v high, want %v", v, c.Heights[i], want)
 		}
 	}
 }

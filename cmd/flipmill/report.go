@@ -21,8 +21,8 @@ of the fewest presses by size, the share of boards that can be solved, how many 
 one optimum, the hardest boards with their solutions, rejects by reason with examples,
 and what the dataset was made from.
 
-The file needs no other and no network, and it runs no scripts. The same dataset
-gives the same bytes.`,
+The file needs no other and no network. Its only scripts draw the charts; the tables
+below them say the same. The same dataset gives the same bytes.`,
 		Example: `  flipmill report out/job=boards-5x5 -o boards-5x5.html
   flipmill report out/job=boards-5x5 > boards-5x5.html`,
 		Args: wantArgs(1, 1, "one DATASET folder, such as out/job=boards-5x5"),

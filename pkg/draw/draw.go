@@ -1,12 +1,14 @@
-// Package draw makes SVG drawings for pages: boards with the presses that solve
-// them, bars, and a line over time.
+// Package draw is what pages draw with: boards with the presses that solve them are
+// SVG that is made here, charts are drawn by Apache ECharts in the reader's browser.
 //
-// A drawing is a complete svg element for HTML. It has a name for those who do not
+// A board is a complete svg element for HTML. It has a name for those who do not
 // see it, and no colours, scripts or styles of its own: its parts have classes, for
-// which [Style] is a sheet that follows the reader's choice of dark or light. What
-// a drawing tells must stand beside it as text or as a table, too.
+// which [Style] is a sheet that follows the reader's choice of dark or light. It is
+// a function of its values alone.
 //
-// Drawings are functions of their values alone. Texts in them may be anybody's.
+// A chart is an empty element that names a table of the same page, whose numbers
+// [Scripts] draw. Whatever is drawn stands beside it as text or as a table, too.
+// Texts in both may be anybody's.
 package draw
 
 import (
@@ -19,6 +21,17 @@ import (
 
 //go:embed draw.css
 var style string
+
+//go:embed echarts/echarts.common.min.js
+var library string
+
+//go:embed charts.js
+var charts string
+
+// Scripts returns the scripts that a page with charts runs, in this order, after its
+// tables: the library as its authors publish it, and ours. Neither loads anything,
+// and neither needs styles or code that a strict policy forbids.
+func Scripts() (echarts, ours string) { return library, charts }
 
 // Style returns the style sheet of the drawings. The properties in its :root are
 // the colours, which the rest of a page may use.
@@ -46,10 +59,6 @@ func (s *svg) close() template.HTML {
 // text writes a text at a place. The class says what it is and how it is aligned.
 func (s *svg) text(class string, x, y float64, text string) {
 	s.WriteString(`<text class="` + class + `" x="` + number(x) + `" y="` + number(y) + `">` + html.EscapeString(text) + "</text>")
-}
-
-func (s *svg) line(class string, x1, y1, x2, y2 float64) {
-	s.WriteString(`<path class="` + class + `" d="M` + number(x1) + " " + number(y1) + "L" + number(x2) + " " + number(y2) + `"/>`)
 }
 
 // number writes a coordinate as short as it can be with two digits.

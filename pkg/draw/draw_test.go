@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -111,82 +110,11 @@ func TestBoardWithoutName(t *testing.T) {
 	}
 }
 
-// TestBars: heights are in the ratio of the numbers, and texts stay texts.
-func TestBars(t *testing.T) {
-	b := draw.Bars{Name: "presses", X: "min_moves", Y: "boards"}
-	values := []float64{0, 3, 12_000, 6_000, 24_000}
-	for i, v := range values {
-		b.Bars = append(b.Bars, draw.Bar{Label: fmt.Sprint(i), Value: v, Title: "<script>"})
-	}
-	var heights []float64
-	for _, e := range elements(t, b.SVG()) {
-		if e.name == "script" {
-			t.Error("a text has become an element")
-		}
-		if e.class == "bar" {
-			h, err := strconv.ParseFloat(e.attributes["height"], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			heights = append(heights, h)
-		}
-	}
-	if len(heights) != len(values) || heights[0] != 0 || heights[1] != 1 {
-		t.Fatalf("heights are %v; nothing is 0, few are 1", heights)
-	}
-	for i := 2; i < len(values); i++ {
-		if want := heights[4] * values[i] / values[4]; math.Abs(heights[i]-want) > 0.02 {
-			t.Errorf("bar of %v is %v high, want %v", values[i], heights[i], want)
-		}
-	}
-}
-
-func TestLine(t *testing.T) {
-	l := draw.Line{Name: "rate", X: "time", Y: "records/s", Points: []draw.Point{{0, 5}, {1, 10}, {4, 0}}, Ticks: []draw.Tick{{0, "now"}}}
-	for _, e := range elements(t, l.SVG()) {
-		if e.class != "line" {
-			continue
-		}
-		// The plot is 574 wide from 58 on, and 174 high down to 198; its top is 10.
-		if want := "M58 111L201.5 24L632 198"; e.attributes["d"] != want {
-			t.Errorf("the line is %s, want %s", e.attributes["d"], want)
-		}
-	}
-	elements(t, draw.Line{}.SVG()) // nothing is known yet
-	elements(t, draw.Bars{}.SVG())
-}
-
-// TestGauge: the mark is where the bar of the same share ends.
-func TestGauge(t *testing.T) {
-	for _, share := range []float64{0, 0.25, 1} {
-		var end, mark float64
-		for _, e := range elements(t, draw.Gauge{Value: share, Mark: share}.SVG()) {
-			switch e.class {
-			case "bar":
-				fmt.Sscan(e.attributes["width"], &end)
-			case "mark":
-				fmt.Sscanf(e.attributes["d"], "M%g", &mark)
-			}
-		}
-		if end != 120*share || math.Abs(mark-end) > 1 {
-			t.Errorf("%v: the bar ends at %v, the mark is at %v", share, end, mark)
-		}
-	}
-}
-
-func TestShort(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 7: "7", 999: "999", 1000: "1k", 1500: "1.5k", 999_900: "1M", 2_500_000: "2.5M", 3e9: "3G", 1e12: "1T", 0.5: "0.5"} {
-		if got := draw.Short(v); got != want {
-			t.Errorf("%v is %s, want %s", v, got, want)
-		}
-	}
-}
-
 // TestStyle: the sheet names every class that the drawings have and that is more
 // than a place, and both schemes have the same colours.
 func TestStyle(t *testing.T) {
 	sheet := draw.Style()
-	for _, class := range []string{"board", "chart", "on", "off", "press", "made", "next", "number", "grid", "bar", "line", "area", "middle", "end"} {
+	for _, class := range []string{"board", "on", "off", "press", "made", "next", "number", "chart"} {
 		if !strings.Contains(sheet, "."+class+" ") {
 			t.Errorf("the style sheet says nothing of %s", class)
 		}

@@ -2,13 +2,10 @@ package pages
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
-	"github.com/flipmill/flipmill/pkg/draw"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/queue"
 	"github.com/flipmill/flipmill/pkg/view"
@@ -29,8 +26,7 @@ type jobData struct {
 	Sizes    []*view.SizeStats
 	More     int // further sizes
 	Moves    []view.Moves
-	Bars     draw.Bars
-	Line     draw.Line
+	Rates    []rate
 	Places   []*view.Place // the oldest that are not solved
 	Where    []place
 	Unplaced error // why these are not known
@@ -64,7 +60,7 @@ func (s *Site) jobPage(ctx context.Context, r *http.Request) (*content, error) {
 	v, set := s.view(standing, now)
 	d := &jobData{jobView: v, Backlog: known.backlog}
 	s.mu.Lock()
-	d.Line = s.speeds[v.Job].line()
+	d.Rates = s.speeds[v.Job].rates()
 	s.mu.Unlock()
 	if set != nil {
 		d.count(set)
@@ -101,18 +97,10 @@ func (d *jobData) count(set *set) {
 	d.Stats = set.stats
 	d.Sizes = set.stats.Sizes[:min(len(set.stats.Sizes), mostSizes)]
 	d.More = len(set.stats.Sizes) - len(d.Sizes)
-	d.Bars = draw.Bars{Name: "Boards by the fewest presses that solve them", X: "fewest presses (min_moves)", Y: "boards"}
 	for moves, boards := range set.counts.Histogram() {
-		d.Bars.Bars = append(d.Bars.Bars, draw.Bar{
-			Label: strconv.Itoa(moves), Value: float64(boards),
-			Title: fmt.Sprintf("%d presses: %s boards", moves, view.Thousands(boards)),
-		})
 		if boards > 0 {
 			d.Moves = append(d.Moves, view.Moves{MinMoves: moves, Boards: boards})
 		}
-	}
-	if len(d.Moves) > 0 {
-		d.Bars.Bars = d.Bars.Bars[d.Moves[0].MinMoves:]
 	}
 }
 

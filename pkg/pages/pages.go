@@ -136,12 +136,14 @@ func (s *Site) load() {
 		return data
 	}
 	add("pages.css", "text/css; charset=utf-8", append([]byte(draw.Style()), read("pages.css")...))
+	echarts, charts := draw.Scripts()
+	add("echarts.js", "text/javascript; charset=utf-8", []byte(echarts))
+	add("charts.js", "text/javascript; charset=utf-8", []byte(charts))
 	add("pages.js", "text/javascript; charset=utf-8", read("pages.js"))
 	add("icon.svg", "image/svg+xml", read("icon.svg"))
 	s.templates = template.Must(template.New("").Funcs(template.FuncMap{
 		"asset":     func(name string) string { return "/assets/" + name + "?" + s.assets[name].tag },
-		"thousands": view.Thousands, "short": draw.Short, "bytes": func(n int64) string { return draw.Short(float64(n)) + "B" }, "percent": percent, "took": took, "harmless": view.Harmless,
-		"gauge": func(value, mark float64) template.HTML { return draw.Gauge{Value: value, Mark: mark}.SVG() },
+		"thousands": view.Thousands, "short": view.Short, "bytes": func(n int64) string { return view.Short(float64(n)) + "B" }, "percent": percent, "took": took, "harmless": view.Harmless,
 		"share": view.Share, "times": func(n int, one, many string) string { return fmt.Sprintf("%d %s", n, plural(n, one, many)) },
 	}).ParseFS(files, "templates/*.html"))
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"time"
-
-	"github.com/flipmill/flipmill/pkg/draw"
 )
 
 // speed is how many records of a job had been received when. The broker knows only
@@ -70,26 +68,25 @@ func (s *speed) rate(now time.Time) float64 {
 	return float64(last.records-from.records) / (at - from.at).Seconds()
 }
 
-// line draws the rate over the time.
-func (s *speed) line() draw.Line {
-	l := draw.Line{Name: "Records received a second, over time", X: "time", Y: "records/s"}
-	if s == nil || len(s.points) < 2 {
-		return l
+// rate is how many records a second came until a time.
+type rate struct {
+	At      time.Time
+	Records float64
+}
+
+// rates returns how many records a second came when.
+func (s *speed) rates() (all []rate) {
+	if s == nil {
+		return nil
 	}
-	for i, p := range s.points[1:] {
-		before := s.points[i]
-		rate := float64(p.records-before.records) / max(0.001, (p.at-before.at).Seconds())
+	for i, p := range s.points {
 		if i == 0 {
-			l.Points = append(l.Points, draw.Point{X: 0, Y: rate})
+			continue
 		}
-		l.Points = append(l.Points, draw.Point{X: p.at.Seconds(), Y: rate})
+		before := s.points[i-1]
+		all = append(all, rate{s.start.Add(p.at).UTC(), float64(p.records-before.records) / max(0.001, (p.at-before.at).Seconds())})
 	}
-	end := s.points[len(s.points)-1].at
-	l.Ticks = []draw.Tick{
-		{X: 0, Label: s.start.UTC().Format(time.TimeOnly)},
-		{X: end.Seconds(), Label: s.start.Add(end).UTC().Format(time.TimeOnly) + " UTC"},
-	}
-	return l
+	return all
 }
 
 // took writes a time for people.

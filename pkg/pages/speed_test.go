@@ -13,7 +13,7 @@ func TestSpeed(t *testing.T) {
 	var s speed
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	now := start
-	if s.rate(now) != 0 || len(s.line().Points) > 0 {
+	if s.rate(now) != 0 || len(s.rates()) > 0 {
 		t.Error("there is a rate of nothing")
 	}
 	for range 5000 {
@@ -26,13 +26,13 @@ func TestSpeed(t *testing.T) {
 	if got := s.rate(now); math.Abs(got-rate) > 0.1*rate {
 		t.Errorf("the rate is %v, want %v", got, rate)
 	}
-	line := s.line()
-	if end := line.Points[len(line.Points)-1].X; math.Abs(end-0.7*4999) > 1 {
-		t.Errorf("the line ends after %v s", end)
+	rates := s.rates()
+	if end := rates[len(rates)-1].At.Sub(start); math.Abs(end.Seconds()-0.7*4999) > 1 {
+		t.Errorf("the rates end after %v", end)
 	}
-	for _, p := range line.Points {
-		if math.Abs(p.Y-rate) > 0.1*rate {
-			t.Errorf("the rate after %v s is %v", p.X, p.Y)
+	for _, r := range rates {
+		if math.Abs(r.Records-rate) > 0.1*rate {
+			t.Errorf("the rate at %v is %v", r.At, r.Records)
 		}
 	}
 	if got := s.rate(now.Add(time.Hour)); got > 1 {

@@ -1,43 +1,56 @@
 package report
 
 import (
-	"fmt"
-	"html/template"
 	"slices"
-	"strconv"
 
-	"github.com/flipmill/flipmill/pkg/draw"
 	"github.com/flipmill/flipmill/pkg/view"
 )
 
 // histogram is how many presses some boards need.
 type histogram struct {
-	Moves        []view.Moves // ascending
-	Boards       int64        // solved
-	Mean         float64
-	Median, Most int
+	ID     string // of its table
+	Rows   []histogramRow
+	Boards int64 // solved
+	Mean   float64
+	Half   int // of the boards need so many presses or fewer; as do nine, and 99, of a hundred
+	Ninety int
+	Almost int
+	Most   int
 }
 
-func newHistogram(moves []view.Moves) *histogram {
-	h := &histogram{Moves: moves}
+// histogramRow is about the boards that need the same number of presses.
+type histogramRow struct {
+	view.Moves
+	Fewer int64 // boards that need so many or fewer
+}
+
+// newHistogram returns the histogram of numbers of presses, which ascend.
+func newHistogram(id string, moves []view.Moves) *histogram {
+	h := &histogram{ID: "moves-" + id}
 	sum := 0.0
 	for _, m := range moves {
 		h.Boards += m.Boards
 		sum += float64(m.MinMoves) * float64(m.Boards)
 		h.Most = m.MinMoves
+		h.Rows = append(h.Rows, histogramRow{m, h.Boards})
 	}
 	if h.Boards == 0 {
 		return h
 	}
 	h.Mean = sum / float64(h.Boards)
-	below := int64(0)
-	for _, m := range moves {
-		if below += m.Boards; below >= (h.Boards+1)/2 { // of an even number, the lower of the two in the middle
-			h.Median = m.MinMoves
-			break
+	h.Half, h.Ninety, h.Almost = h.quantile(50), h.quantile(90), h.quantile(99)
+	return h
+}
+
+// quantile returns the fewest presses with which so many of a hundred boards are
+// solved.
+func (h *histogram) quantile(percent int64) int {
+	for _, r := range h.Rows {
+		if r.Fewer >= (h.Boards*percent+99)/100 { // rounded up
+			return r.MinMoves
 		}
 	}
-	return h
+	return h.Most
 }
 
 // together adds up the boards of all sizes.
@@ -53,19 +66,4 @@ func together(sizes []*view.SizeStats) (all []view.Moves) {
 		}
 	}
 	return all
-}
-
-// Chart draws it. Numbers of presses that no board needs have their place, too.
-func (h *histogram) Chart() template.HTML {
-	c := draw.Bars{Name: "Boards by the fewest presses they need, and which of them have one optimum; the table has the numbers", X: "fewest presses (min_moves)", Y: "boards"}
-	for _, m := range h.Moves {
-		for first := h.Moves[0].MinMoves; first+len(c.Bars) < m.MinMoves; {
-			c.Bars = append(c.Bars, draw.Bar{Label: strconv.Itoa(first + len(c.Bars))})
-		}
-		c.Bars = append(c.Bars, draw.Bar{
-			Label: strconv.Itoa(m.MinMoves), Value: float64(m.Boards), Part: float64(m.Unique),
-			Title: fmt.Sprintf("%d presses: %s boards, of which %s have one optimum", m.MinMoves, view.Thousands(m.Boards), view.Thousands(m.Unique)),
-		})
-	}
-	return c.SVG()
 }

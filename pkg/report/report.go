@@ -2,10 +2,10 @@
 // like, the hardest of them with their solutions, what was rejected, and what it was
 // made from.
 //
-// The page is one file that needs no other and no network, and runs no script: its
-// policy says so to the browser. Its drawings are those of package draw; what they
-// show stands beside them in tables. It is a function of the dataset alone: no clock,
-// no path. Texts in it may be anybody's.
+// The page is one file that needs no other and no network, and runs no script but
+// those that draw its charts: its policy says so to the browser. Boards and charts are
+// those of package draw; what they show stands beside them in tables. It is a function
+// of the dataset alone: no clock, no path. Texts in it may be anybody's.
 package report
 
 import (
@@ -45,6 +45,7 @@ const (
 type page struct {
 	Policy   string
 	Style    template.CSS
+	Scripts  []template.JS // in their order
 	Manifest *dataset.Manifest
 	Stats    *view.Statistics
 	Unique   int64 // solved boards with exactly one minimum solution
@@ -132,21 +133,21 @@ func newPage(path string) (*page, error) {
 		return nil, err
 	}
 	css := draw.Style() + style
-	sum := sha256.Sum256([]byte(css))
+	echarts, charts := draw.Scripts()
 	p := &page{
-		Policy:   "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'",
-		Style:    template.CSS(css), // ours
+		Policy: "default-src 'none'; style-src " + digest(css) + "; script-src " + digest(echarts) + " " + digest(charts) + "; base-uri 'none'; form-action 'none'",
+		Style:  template.CSS(css), Scripts: []template.JS{template.JS(echarts), template.JS(charts)}, // ours
 		Manifest: m, Stats: stats, Columns: missing(m.Spec),
 		Options: options(m.Spec), Sources: m.Input.Sources[:min(len(m.Input.Sources), mostSources)], Parts: m.Parts[:min(len(m.Parts), mostParts)],
 	}
 	for _, s := range stats.Sizes {
-		p.Sizes = append(p.Sizes, &size{SizeStats: s, Presses: newHistogram(s.Moves)})
+		p.Sizes = append(p.Sizes, &size{SizeStats: s, Presses: newHistogram(fmt.Sprintf("%dx%d", s.Rows, s.Cols), s.Moves)})
 		p.Unique += s.Unique
 	}
 	p.Detailed = detailed(p.Sizes)
 	p.Further = further{len(p.Sizes) - len(p.Detailed), len(m.Input.Sources) - len(p.Sources), len(m.Parts) - len(p.Parts)}
 	if len(p.Sizes) > 1 {
-		p.Whole = newHistogram(together(stats.Sizes))
+		p.Whole = newHistogram("all", together(stats.Sizes))
 	}
 	for r, n := range m.Counts.Reasons {
 		p.Reasons = append(p.Reasons, &reason{Reason: r, Records: n})
@@ -158,6 +159,12 @@ func newPage(path string) (*page, error) {
 		return strings.Compare(string(a.Reason), string(b.Reason))
 	})
 	return p, nil
+}
+
+// digest names a text in a policy.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
 // missing names the columns without which boards cannot be chosen and drawn.
@@ -210,8 +217,6 @@ func (p *page) html() ([]byte, error) {
 		"share":     view.Share,
 		"percent":   func(x float64) string { return fmt.Sprintf("%.2f%%", 100*x) },
 		"decimal":   func(x float64) string { return fmt.Sprintf("%.2f", x) },
-		"gauge":     func(value, mark float64) template.HTML { return draw.Gauge{Value: value, Mark: mark}.SVG() },
-		"bytes":     func(n int64) string { return draw.Short(float64(n)) + "B" },
 	}).Parse(layout)
 	if err != nil {
 		return nil, fmt.Errorf("read the layout of reports: %w", err)

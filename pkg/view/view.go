@@ -25,6 +25,19 @@ func Thousands(n int64) string {
 	return string(out)
 }
 
+// Short writes a number in little room: 1500000 is 1.5M.
+func Short(v float64) string {
+	for _, unit := range [...]struct {
+		size float64
+		name string
+	}{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if v >= unit.size*0.9995 {
+			return strconv.FormatFloat(v/unit.size, 'g', 3, 64) + unit.name
+		}
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}
+
 // Share returns how much n is of a whole, which may be nothing.
 func Share(n, of int64) float64 {
 	if of == 0 {

@@ -81,3 +81,11 @@ func TestThousands(t *testing.T) {
 		}
 	}
 }
+
+func TestShort(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 7: "7", 999: "999", 1000: "1k", 1500: "1.5k", 999_900: "1M", 2_500_000: "2.5M", 3e9: "3G", 1e12: "1T", 0.5: "0.5"} {
+		if got := view.Short(v); got != want {
+			t.Errorf("%v is %s, want %s", v, got, want)
+		}
+	}
+}

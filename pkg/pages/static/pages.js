@@ -10,16 +10,20 @@ function say(text) {
 }
 
 // replace puts other content into an element and keeps what the reader has made of
-// the old: which details are open, and where the focus is.
+// the old: which details are open, where the focus is, and what a chart is asked.
 function replace(at, html) {
   const open = [...at.querySelectorAll("details[open]")].map(e => e.id);
   const focus = at.contains(document.activeElement) ? document.activeElement.id : "";
-  const scrolled = [...at.querySelectorAll(".wide")].map(e => e.scrollLeft);
+  const scrolled = [...at.querySelectorAll(".wide, .long")].map(e => [e.scrollLeft, e.scrollTop]);
+  const charts = [...at.querySelectorAll(".chart")];
   const made = document.createElement("template");
   made.innerHTML = html;
+  for (const c of charts) made.content.getElementById(c.id)?.replaceWith(c);
   at.replaceChildren(made.content);
+  for (const c of charts) if (!c.isConnected) echarts.getInstanceByDom(c)?.dispose();
+  if (at.querySelector(".chart")) drawCharts(at);
   for (const id of open) document.getElementById(id)?.setAttribute("open", "");
-  at.querySelectorAll(".wide").forEach((e, i) => { e.scrollLeft = scrolled[i] ?? 0; });
+  at.querySelectorAll(".wide, .long").forEach((e, i) => { [e.scrollLeft, e.scrollTop] = scrolled[i] ?? [0, 0]; });
   if (focus) (document.getElementById(focus) ?? at).focus({preventScroll: true});
 }
 

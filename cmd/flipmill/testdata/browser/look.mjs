@@ -2,35 +2,9 @@
 // standard error it says how far it is, and when the test must do something.
 //
 //   node look.mjs '{"url": "http://127.0.0.1:9464", "run": "http://127.0.0.1:9465", "board": 17}'
-import {readFileSync} from "node:fs";
-import {createRequire} from "node:module";
-import {chromium} from "playwright-core";
+import {charts, found, inTurn, lookFor, open, wrong} from "./browser.mjs";
 
 const {url, run, board} = JSON.parse(process.argv[2]);
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const patience = 120_000;
-const found = {wrong: []};
-const wrong = what => found.wrong.push(what);
-
-const browser = await chromium.launch({
-  executablePath: "/usr/bin/chromium",
-  timeout: patience,
-  args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"],
-});
-
-// open returns a page that notes whatever is wrong with it: words on its console,
-// what its policy keeps from running, requests that fail or leave this machine.
-async function open(options = {}) {
-  const context = await browser.newContext({reducedMotion: "reduce", ...options});
-  context.setDefaultTimeout(patience);
-  const page = await context.newPage();
-  page.on("console", m => wrong(`console: ${m.text()}`));
-  page.on("pageerror", e => wrong(`exception: ${e}`));
-  page.on("dialog", d => { wrong(`dialog: ${d.message()}`); d.dismiss(); });
-  page.on("requestfailed", r => r.url().endsWith("/events") || wrong(`failed: ${r.url()} ${r.failure().errorText}`));
-  page.on("request", r => r.url().startsWith("http://127.0.0.1:") || wrong(`a request leaves: ${r.url()}`));
-  return page;
-}
 
 const live = page => page.waitForFunction(() => document.querySelector("#link").dataset.state === "live", null, {polling: 100});
 
@@ -42,7 +16,7 @@ const numbers = page => page.evaluate(() => {
     state: document.querySelector("#progress .state").textContent,
     percent: document.querySelector("#progress .percent").textContent,
     records: data("#records"), received: data("#received"), committed: data("#committed"),
-    moves: rows("#moves"), rejects: rows("#rejects"), bars: document.querySelectorAll("#moves svg .bar").length,
+    moves: rows("#moves"), rejects: rows("#rejects"),
   };
 });
 
@@ -56,7 +30,7 @@ async function liveJob() {
   console.error("the page of small is open");
   await page.waitForFunction(() => document.querySelector("#say").textContent === "small is done", null, {polling: 100});
   found.kept = await page.evaluate(() => `${window.loaded}, ${document.activeElement.id}`);
-  found.small = await numbers(page);
+  found.small = {...await numbers(page), charts: await charts(page)};
   await page.goto(`${url}/`);
   found.list = await page.evaluate(() => Object.fromEntries([...document.querySelectorAll("#jobs tbody tr")].map(r => [r.cells[0].textContent, r.textContent])));
   await page.context().close();
@@ -115,15 +89,7 @@ async function everybody() {
   for (const path of ["", "jobs/small", "jobs/boards-5x5/boards?moves=7", "jobs/boards-5x5/boards/7478?step=1", "jobs/hostile/boards/1"]) {
     for (const [colorScheme, width] of [["light", 1280], ["dark", 390]]) {
       console.error(`next: /${path} in ${colorScheme}`);
-      const page = await open({colorScheme, viewport: {width, height: 844}});
-      await page.goto(`${url}/${path}`);
-      const wide = await page.evaluate(() => document.scrollingElement.scrollWidth);
-      if (wide > width) wrong(`/${path} is ${wide} wide, in a window of ${width}`);
-      await page.evaluate(axe); // past the policy, as the developer's tools are
-      for (const v of await page.evaluate(() => axe.run().then(r => r.violations))) {
-        wrong(`/${path}, ${colorScheme}: ${v.id}: ${v.nodes.map(n => n.html).slice(0, 3).join(" ")}`);
-      }
-      await page.context().close();
+      await lookFor(`${url}/${path}`, colorScheme, width);
     }
   }
 }
@@ -138,6 +104,7 @@ async function withoutScripts() {
   await page.goto(`${url}/jobs/small`);
   found.plain = await page.textContent("#received");
   found.again = await page.locator("meta[http-equiv=refresh]").count();
+  if (await page.locator(".chart:visible").count() > 0) wrong("without scripts there is room for charts that are not drawn");
   await page.context().close();
 }
 
@@ -153,14 +120,4 @@ async function endOfRun() {
   await page.context().close();
 }
 
-try {
-  for (const look of [liveJob, steps, hostile, everybody, withoutScripts, endOfRun]) {
-    console.error(`next: ${look.name}`);
-    await look();
-  }
-} catch (e) {
-  wrong(`${e.stack}`);
-} finally {
-  await browser.close();
-}
-console.log(JSON.stringify(found));
+await inTurn(liveJob, steps, hostile, everybody, withoutScripts, endOfRun);
