@@ -7,6 +7,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -74,10 +75,11 @@ func load(cmd *cobra.Command) (*config.Config, error) {
 }
 
 // wantArgs makes a wrong number of arguments an error of usage that says what
-// is expected.
+// is expected. So is an empty one, which a variable of a script that is not set
+// makes: no verb may take it for the working folder.
 func wantArgs(least, most int, want string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < least || len(args) > most {
+		if len(args) < least || len(args) > most || slices.Contains(args, "") {
 			return withCode(exitUsage, fmt.Errorf("%s: want %s", cmd.Name(), want))
 		}
 		return nil

@@ -149,7 +149,7 @@ func TestExpandObjects(t *testing.T) {
 	b := newBucket(t)
 	t.Chdir(t.TempDir())
 	for _, name := range []string{
-		"a.txt", "ab.txt", "b/x.txt", "b/c/y.csv", "b/_SUCCESS", "b/.hidden", "b/.git/z.txt", "b.txt", "b/C.txt", "lit*.txt", "deep/b/x.txt", "deep/c/b/x.txt", "_d/x.txt",
+		"a.txt", "ab.txt", "b/x.txt", "b/c/y.csv", "b/_SUCCESS", "b/.hidden", "b/.git/z.txt", "b.txt", "b/C.txt", "lit*.txt", "deep/b/x.txt", "deep/c/b/x.txt", "_d/x.txt", "b/job=x/x.txt",
 	} {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(name), 0o644)); err != nil {
 			t.Fatal(err)
@@ -158,7 +158,7 @@ func TestExpandObjects(t *testing.T) {
 	}
 	b.put("b/marker/", nil) // as consoles make folders
 	for _, path := range []string{
-		"a.txt", "b", "b/", "b/c", "_d", "deep", "*.txt", "lit*.txt", "b/?.txt", "*", "b/*", "[ab]*", "*/x.txt", "deep/*/b", "*/*", "a*", ".",
+		"a.txt", "b", "b/", "b/c", "b/job=x", "_d", "deep", "*.txt", "lit*.txt", "b/?.txt", "*", "b/*", "[ab]*", "*/x.txt", "deep/*/b", "*/*", "a*", ".",
 		"none", "none/", "*.csv", "[", "a.txt/x",
 	} {
 		want, wantErr := corpus.Expand([]string{path})

@@ -14,10 +14,10 @@ import (
 
 // Expand returns the files that paths stand for, in the order in which they are
 // read. A folder stands for all files in it and below, sorted by their paths
-// byte by byte, without those whose name, or whose folder's, begins with a dot
-// or an underscore. A pattern that names no file stands for what it matches,
-// sorted. Names are as short as they can be: ./a is a. Objects are files whose
-// keys are paths: s3://BUCKET/PATH.
+// byte by byte, without those whose name, or whose folder's, begins with a dot,
+// an underscore, or job=, as datasets do. A pattern that names no file stands for
+// what it matches, sorted. Names are as short as they can be: ./a is a. Objects
+// are files whose keys are paths: s3://BUCKET/PATH.
 func Expand(paths []string) ([]string, error) {
 	var s shelf
 	found, err := s.expand(paths)
@@ -51,6 +51,8 @@ func (s *shelf) expand(paths []string) ([]entry, error) {
 
 func (s *shelf) expandOne(path string) ([]entry, error) {
 	switch {
+	case path == "": // which would be the working folder with all that is in it
+		return nil, errors.New("a corpus without a name: want a file, a folder, a pattern, or - for standard input")
 	case path == Stdin:
 		return []entry{{path: path}}, nil
 	case object.Is(path):
@@ -75,6 +77,9 @@ func (s *shelf) expandOne(path string) ([]entry, error) {
 			files = append(files, entry{path: name})
 		}
 	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s: no files in this folder, besides datasets and what begins with . or _", path)
+	}
 	return files, nil
 }
 
@@ -83,10 +88,13 @@ func isPattern(path string) bool { return strings.ContainsAny(path, patternChars
 const patternChars = "*?["
 
 // hidden reports whether the name of a file or folder keeps it out of what a
-// folder stands for.
-func hidden(name string) bool { return strings.ContainsAny(name[:min(1, len(name))], "._") }
+// folder stands for. Datasets are kept out because they may be made in the folder
+// of their own corpus, which must be the same when the run is finished later.
+func hidden(name string) bool {
+	return strings.ContainsAny(name[:min(1, len(name))], "._") || strings.HasPrefix(name, "job=")
+}
 
-// filesOf returns the files of a folder, or the path itself if it is none.
+// filesOf returns the files of a folder, if any, or the path itself if it is none.
 func filesOf(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
@@ -108,9 +116,6 @@ func filesOf(path string) ([]string, error) {
 		files = append(files, name)
 		return nil
 	})
-	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("%s: no files in this folder", path)
-	}
 	slices.Sort(files)
 	return files, err
 }

@@ -222,7 +222,7 @@ func TestSources(t *testing.T) {
 // not depend on the machine.
 func TestExpand(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, name := range []string{"a.txt", "b/x.txt", "b/c/y.csv", "b/_SUCCESS", "b/.hidden", "b/.git/z.txt", "b.txt", "b/C.txt", "lit*.txt", "empty/.keep"} {
+	for _, name := range []string{"a.txt", "b/x.txt", "b/c/y.csv", "b/_SUCCESS", "b/.hidden", "b/.git/z.txt", "b.txt", "b/C.txt", "lit*.txt", "empty/.keep", "b/job=x/results/part-00000.parquet", "out/job=x/manifest.json"} {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, nil, 0o644)); err != nil {
 			t.Fatal(err)
 		}
@@ -238,13 +238,16 @@ func TestExpand(t *testing.T) {
 		{"*.txt", "a.txt b.txt lit*.txt"},
 		{"lit*.txt", "lit*.txt"},
 		{"./b/?.txt", "b/C.txt b/x.txt"},
+		{".", "a.txt b.txt b/C.txt b/c/y.csv b/link.txt b/x.txt lit*.txt"},
+		{"*", "a.txt b/C.txt b/c/y.csv b/link.txt b/x.txt b.txt lit*.txt"},
+		{"out/job=x", "out/job=x/manifest.json"},
 	} {
 		got, err := corpus.Expand(strings.Fields(test.paths))
 		if err != nil || strings.Join(got, " ") != test.want {
 			t.Errorf("%s: %q, %v, want %s", test.paths, got, err, test.want)
 		}
 	}
-	for paths, want := range map[string]string{"none": "no such file", "*.csv": "pattern *.csv matches no file", "[": "pattern [: syntax error", "empty": "empty: no files in this folder"} {
+	for paths, want := range map[string]string{"none": "no such file", "*.csv": "pattern *.csv matches no file", "[": "pattern [: syntax error", "empty": "empty: no files in this folder", "out": "out: no files in this folder, besides datasets", "": "a corpus without a name"} {
 		if got, err := corpus.Expand([]string{paths}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %q, %v", paths, got, err)
 		}
