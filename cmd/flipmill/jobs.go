@@ -57,7 +57,7 @@ func newJobVerb(cmd *cobra.Command, run func(context.Context, *jobVerb) error) *
 		defer v.conn.Close()
 		err = run(cmd.Context(), v)
 		if errors.Is(err, queue.ErrNotFound) {
-			return withCode(exitNotFound, err)
+			return withCode(exitNotFound, fmt.Errorf("%w; flipmill list shows the jobs of this server", err))
 		}
 		return err
 	}

@@ -76,8 +76,14 @@ func TestJobVerbs(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil)
 	want := calm(t, c.dir)
+	for _, verb := range []string{"status", "watch", "wait", "why", "pause", "cancel", "retry"} {
+		c.exits(exitNotFound, "read job boards: not found; flipmill list shows", verb, "boards")
+	}
+	if all := ask[[]view.Status](c, exitOK, "list"); len(all) != 0 {
+		t.Errorf("jobs of a server without streams: %+v", all)
+	}
 	c.run("setup")
-	for _, verb := range []string{"status", "watch", "wait", "why", "pause", "resume", "cancel"} {
+	for _, verb := range []string{"status", "pause", "resume", "cancel"} {
 		c.exits(exitNotFound, "not found", verb, "boards")
 	}
 	c.exits(exitUsage, "job id", "status", "Boards")

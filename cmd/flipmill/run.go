@@ -191,10 +191,18 @@ func (r *runner) finished() (bool, error) {
 		fmt.Fprintf(r.stderr, "%s is complete already%s\n", r.dir.Path(), parts)
 		return true, nil
 	case slices.Contains(r.paths, corpus.Stdin):
-		return false, fmt.Errorf("%s was complete but lacks %s, and standard input was read to compare it; remove _SUCCESS and run again", r.dir.Path(), missing[0])
+		return false, fmt.Errorf("%s was complete but lacks %s, and standard input was read to compare it; remove _SUCCESS and run again", r.dir.Path(), firstOf(missing))
 	}
-	fmt.Fprintf(r.stderr, "%s was complete but lacks %s and %d more; making them again\n", r.dir.Path(), missing[0], len(missing)-1)
+	fmt.Fprintf(r.stderr, "%s was complete but lacks %s; making again what is missing\n", r.dir.Path(), firstOf(missing))
 	return false, nil
+}
+
+// firstOf is the first of some names, and how many more there are.
+func firstOf(names []string) string {
+	if n := len(names) - 1; n > 0 {
+		return fmt.Sprintf("%s and %d more", names[0], n)
+	}
+	return names[0]
 }
 
 // solve runs the pipeline until the dataset is complete.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flipmill/flipmill/pkg/queue"
 	"github.com/flipmill/flipmill/pkg/view"
 )
 
@@ -76,7 +78,7 @@ func newList() *cobra.Command {
 		Args:    wantArgs(0, 0, "no arguments"),
 	}, func(ctx context.Context, v *jobVerb) error {
 		all, err := v.conn.Standings(ctx)
-		if err != nil {
+		if err != nil && !errors.Is(err, queue.ErrNotFound) { // before the first job there are no streams
 			return err
 		}
 		views := make([]*view.Status, len(all)) // not nil: an empty list is one too

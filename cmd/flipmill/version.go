@@ -38,6 +38,9 @@ func newVersion() *cobra.Command {
 		Short:   "Print the version",
 		Example: `  flipmill version`,
 		Args:    wantArgs(0, 0, "no arguments"),
-		Run:     func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), version()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), version())
+			return err
+		},
 	}
 }

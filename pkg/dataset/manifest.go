@@ -276,7 +276,7 @@ func Finished(path string) (bool, error) {
 
 // Missing returns the names of the data files that the manifest of the dataset
 // at path lists but that are not there, or not of their size. It does not read
-// them; Verify does.
+// them; Verify does. The error is for what cannot be looked at, which may be there.
 func (m *Manifest) Missing(path string) ([]string, error) {
 	files, err := below(path)
 	if err != nil {
@@ -289,8 +289,16 @@ func (m *Manifest) Missing(path string) ([]string, error) {
 			return nil, fmt.Errorf("look for the files of %s: %w", path, err)
 		}
 		for _, e := range entries {
-			if info, err := e.Info(); err == nil { // else it has just gone
-				there[table+"/"+e.Name()] = info.Size()
+			name := table + "/" + e.Name()
+			info, err := e.Info()
+			if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+				info, err = fs.Stat(files, name) // of what it leads to
+			}
+			switch {
+			case err == nil:
+				there[name] = info.Size()
+			case !errors.Is(err, fs.ErrNotExist): // else it has just gone
+				return nil, fmt.Errorf("look for the files of %s: %w", path, err)
 			}
 		}
 	}

@@ -77,6 +77,9 @@ func Verify(path string, seen func(records, of int64)) (*Report, error) {
 		}
 		return nil, err
 	}
+	if unread := (*fs.PathError)(nil); errors.As(err, &unread) {
+		return nil, err // which says nothing about what it holds
+	}
 	if err == nil {
 		v.spec, err = m.Spec.ParseSpec()
 	}

@@ -203,12 +203,12 @@ func (c *Conn) putOrder(ctx context.Context, id string, order wire.Order) error 
 	if err != nil {
 		return err
 	}
-	kv, err := c.jobs(ctx)
-	if err != nil {
-		return err
-	}
 	for {
 		s, err := c.Standing(ctx, id)
+		if err != nil {
+			return err
+		}
+		kv, err := c.jobs(ctx)
 		if err != nil {
 			return err
 		}
