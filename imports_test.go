@@ -39,7 +39,7 @@ func arrows() map[string]arrow {
 		"pkg/protocol":         {imports: "pkg/wire", tests: "github.com/cockroachdb/datadriven"},
 		"pkg/wire":             {imports: "pkg/puzzle pkg/tally pkg/wire/internal/pb google.golang.org/protobuf"},
 		"pkg/wire/internal/pb": {imports: "google.golang.org/protobuf"},
-		"pkg/dataset":          {imports: "pkg/puzzle pkg/generate pkg/solver pkg/tally pkg/object github.com/parquet-go/parquet-go github.com/klauspost/compress golang.org/x/sys", tests: sync + " " + duckdb},
+		"pkg/dataset":          {imports: "pkg/puzzle pkg/generate pkg/solver pkg/tally pkg/object github.com/parquet-go/parquet-go github.com/klauspost/compress golang.org/x/sys", tests: sync + " " + duckdb + " " + s3},
 		"pkg/queue":            {imports: "pkg/puzzle pkg/wire github.com/nats-io " + sync},
 
 		"pkg/report": {imports: "pkg/puzzle pkg/dataset pkg/draw pkg/view"},

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/johannesboyne/gofakes3"
@@ -23,6 +25,7 @@ type bucket struct {
 	name    string
 	backend gofakes3.Backend
 	server  *httptest.Server
+	spoil   atomic.Pointer[func(w http.ResponseWriter, r *http.Request) (done bool)] // before each answer
 }
 
 func newBucket(t *testing.T, name string) *bucket {
@@ -31,9 +34,19 @@ func newBucket(t *testing.T, name string) *bucket {
 	if err := backend.CreateBucket(name); err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(gofakes3.New(backend).Server())
-	t.Cleanup(server.Close)
-	return &bucket{name, backend, server}
+	sound, b := gofakes3.New(backend).Server(), &bucket{name: name, backend: backend}
+	b.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if spoil := b.spoil.Load(); spoil == nil || !(*spoil)(w, r) {
+			sound.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(b.server.Close)
+	return b
+}
+
+// spoils lets a function come before each answer, which says whether that is all.
+func (b *bucket) spoils(spoil func(w http.ResponseWriter, r *http.Request) (done bool)) {
+	b.spoil.Store(&spoil)
 }
 
 // environment leads a process to the server.
