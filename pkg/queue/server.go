@@ -94,8 +94,12 @@ func natsServerOptions(o ServerOptions) (*server.Options, error) {
 		JetStream:  true,
 		StoreDir:   o.StoreDir,
 		MaxPayload: stockMaxPayload,
-		NoSigs:     true,
-		NoLog:      true,
+		// Streams in memory have limits of their own (see Limits), which are seldom
+		// reached. Left to itself the server would refuse them where they add up to
+		// more than three quarters of the machine's memory, or of GOMEMLIMIT.
+		JetStreamMaxMemory: 1 << 50,
+		NoSigs:             true,
+		NoLog:              true,
 		// A power failure may cost the last second of acknowledged messages,
 		// which a job can be driven through again to replace.
 		SyncInterval: time.Second,

@@ -38,6 +38,13 @@ func TestFreshStore(t *testing.T) {
 	}
 }
 
+// Streams in memory may be larger together than the machine's memory, or GOMEMLIMIT:
+// it is what is in them that counts.
+func TestRoomInMemory(t *testing.T) {
+	c := connect(t, Options{Server: start(t, ServerOptions{StoreDir: t.TempDir()})})
+	ok(t, c.Setup(testContext(t), Limits{Memory: true, TaskBytes: 1 << 44, ResultBytes: 1 << 44}))
+}
+
 // Of many that want one store at a time, each gets it alone, even though each
 // removes it.
 func TestLockOfRemovedStore(t *testing.T) {
