@@ -94,17 +94,40 @@ func (s *summary) text() []byte {
 	return []byte(b.String())
 }
 
-// barWidth is the length in characters of the histogram's longest bar.
-const barWidth = 40
+// The length in characters of the histogram's longest bar, and how many bars there are
+// at most: of wide boards there may be hundreds of minima.
+const (
+	barWidth = 40
+	maxBars  = 40
+)
 
-// bars draws the min_moves histogram.
+// bars draws the min_moves histogram, several minima to a bar where there are many.
 func (s *summary) bars(b *strings.Builder) {
-	most := slices.Max(s.Histogram)
-	for moves, boards := range s.Histogram {
+	bars, width := fold(s.Histogram)
+	most := slices.Max(bars)
+	for i, boards := range bars {
 		if boards == 0 {
 			continue
 		}
+		moves := fmt.Sprint(i * width)
+		if width > 1 {
+			moves += fmt.Sprintf("-%d", (i+1)*width-1)
+		}
 		bar := strings.Repeat("█", int((boards*barWidth+most-1)/most))
-		fmt.Fprintf(b, "%9d %15s  %s\n", moves, view.Thousands(boards), bar)
+		fmt.Fprintf(b, "%9s %15s  %s\n", moves, view.Thousands(boards), bar)
+	}
+}
+
+// fold sums up a histogram in equal steps from 0 on, the smallest of 1, 2, 4, 8 and so
+// on that leave few enough bars.
+func fold(histogram []int64) (bars []int64, width int) {
+	for width = 1; ; width *= 2 {
+		bars = make([]int64, (len(histogram)+width-1)/width)
+		for moves, boards := range histogram {
+			bars[moves/width] += boards
+		}
+		if len(bars)-slices.IndexFunc(bars, func(n int64) bool { return n > 0 }) <= maxBars {
+			return bars, width
+		}
 	}
 }
