@@ -34,7 +34,7 @@ type readPart struct {
 // NewReader returns a reader of a job's dataset, of which nothing need be there
 // yet. One that was compacted has larger parts than the spec says.
 func NewReader(output, job string, spec puzzle.Spec) (*Reader, error) {
-	if m, err := ReadManifest((&Dir{output: output, job: job}).Path()); err == nil {
+	if m, err := ReadManifest(Path(output, job)); err == nil {
 		spec.PartChunks = m.Spec.PartChunks
 	}
 	dir, err := Open(output, job, spec)

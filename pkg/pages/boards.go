@@ -144,6 +144,7 @@ func (s *Site) find(ctx context.Context, standing *queue.Standing, want dataset.
 			return nil, fmt.Errorf("such boards are not found within %v: flipmill show has more patience", searchTime)
 		}
 		if err != nil {
+			s.forget(standing.Job.ID) // it may have been compacted
 			return nil, err
 		}
 		if rows = append(rows, row); len(rows) == most {

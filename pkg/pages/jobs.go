@@ -114,12 +114,14 @@ type set struct {
 	reader *dataset.Reader
 	counts *tally.Tally // that stats are of
 	stats  *view.Statistics
+	ledger uint64 // revision of the ledger after which the files were looked at
 }
 
 // errElsewhere says that the files are out of reach.
 var errElsewhere = errors.New("its dataset is in another output, whose aggregator shows it")
 
-// set returns the dataset of a job.
+// set returns the dataset of a job. Its files are looked at when the ledger, which tells
+// of each part, has become another one: there may be many jobs with many parts.
 func (s *Site) set(standing *queue.Standing) (*set, error) {
 	if l := standing.Ledger; l != nil && l.Output != s.opts.Identity {
 		return nil, errElsewhere
@@ -136,18 +138,27 @@ func (s *Site) set(standing *queue.Standing) (*set, error) {
 		d = &set{spec: spec, reader: reader}
 		s.sets[id] = d
 	}
-	_, counts, err := d.reader.Committed()
-	if err != nil {
-		delete(s.sets, id) // it may have been compacted: who asks next finds it as it is
+	if d.counts == nil || standing.Revision == 0 || d.ledger != standing.Revision {
+		_, counts, err := d.reader.Committed()
+		if err == nil && counts != d.counts {
+			d.stats, err = view.NewStatistics(id, spec, counts)
+			d.counts = counts
+		}
+		if err != nil {
+			delete(s.sets, id) // it may have been compacted: who asks next finds it as it is
+			return nil, err
+		}
+		d.ledger = standing.Revision
 	}
-	if err == nil && counts != d.counts {
-		d.stats, err = view.NewStatistics(id, spec, counts)
-		d.counts = counts
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &set{d.spec, d.reader, d.counts, d.stats}, nil
+	copied := *d
+	return &copied, nil
+}
+
+// forget lets a dataset be found anew.
+func (s *Site) forget(job string) {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	delete(s.sets, job)
 }
 
 // jobView is what pages say of a job.

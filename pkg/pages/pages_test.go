@@ -241,6 +241,36 @@ func TestCompacted(t *testing.T) {
 	}
 }
 
+// TestLedgerTells: files are looked at again only after another ledger, however many
+// jobs a page is about.
+func TestLedgerTells(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	d, err := dataset.Open(s.opts.Output, "boards", testSpec(t))
+	ok(t, err)
+	standing := &queue.Standing{Job: &wire.Job{ID: "boards", Spec: testSpec(t)}, Ledger: &wire.Ledger{}, Revision: 7}
+	look := func(parts int) {
+		t.Helper()
+		_, err := s.set(standing)
+		ok(t, err)
+		if n, _, err := s.sets["boards"].reader.Committed(); err != nil || n != parts {
+			t.Errorf("%d parts are there, want %d (%v)", n, parts, err)
+		}
+	}
+	look(0)
+	before := s.sets["boards"].counts
+	_, err = d.Finish(dataset.Input{})
+	ok(t, err)
+	if now, err := s.set(standing); err != nil || now.counts != before {
+		t.Errorf("the files are looked at though the ledger tells nothing (%v)", err)
+	}
+	standing.Revision++
+	if now, err := s.set(standing); err != nil || now.counts == before {
+		t.Errorf("the files are not looked at though the ledger tells something (%v)", err)
+	}
+	look(1)
+}
+
 // TestBrokerAway: a page says so and does not wait for long.
 func TestBrokerAway(t *testing.T) {
 	t.Parallel()
