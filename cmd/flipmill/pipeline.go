@@ -58,15 +58,13 @@ func (p *pipeline) run(drain, abort context.Context, progress io.Writer, mode st
 	if err != nil {
 		return fmt.Errorf("make room for the broker: %w", err)
 	}
+	defer os.Remove(temp) // another job may have something in it
 	store := filepath.Join(temp, p.job+".nats")
 	server, err := queue.StartServer(queue.ServerOptions{StoreDir: store, Fresh: true})
 	if err != nil {
 		return err
 	}
-	defer func() {
-		server.Close()
-		_ = os.Remove(temp) // another job may have something in it
-	}()
+	defer server.Close()
 	if err := p.dir.Clean(); err != nil {
 		return err
 	}
