@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,6 +99,8 @@ func TestJobVerbs(t *testing.T) {
 		t.Errorf("before there is an aggregator: %+v", v)
 	}
 	c.exits(exitOK, "no aggregator has taken the job up", "status", "boards")
+	c.exits(exitError, "job boards is on this server with other options: target is zero, not one; name another --job",
+		"submit", append(slices.Clone(smallJob), "--target", "one")...)
 
 	aggregator := c.start("aggregator", "-o", "far")
 	e := c.until("queued", func(e *view.Explanation) bool { return where(e, queue.Queued) == 4 }) // a window of 2 parts

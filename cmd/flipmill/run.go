@@ -122,6 +122,9 @@ func specOf(c *config.Config) (puzzle.Spec, error) {
 			return spec, withCode(exitConfig, c.Wrong("size", err))
 		}
 	}
+	if err := checkNamed(c, spec.Format); err != nil {
+		return spec, withCode(exitConfig, err)
+	}
 	if spec.Generate.Kind != "" {
 		var err error
 		if spec, err = generatedSpec(c, spec); err != nil {
@@ -129,6 +132,20 @@ func specOf(c *config.Config) (puzzle.Spec, error) {
 		}
 	}
 	return spec, withCode(exitConfig, dataset.CheckSpec(spec))
+}
+
+// checkNamed makes flags an error that say what fields are called in a format that
+// has none, because they have no effect.
+func checkNamed(c *config.Config, format string) error {
+	if !slices.Contains([]string{corpus.Lines, corpus.Blocks, corpus.Grid, corpus.NPY}, format) {
+		return nil
+	}
+	for _, key := range []string{"fields", "keep"} {
+		if o := c.Origin(key); o.Source == config.Flag && o.Where == "--"+key {
+			return c.Wrong(key, fmt.Errorf("boards of the format %s have no named fields: want no such flag, or csv, tsv, jsonl, json or parquet", format))
+		}
+	}
+	return nil
 }
 
 // jobOf returns the job's name, as given or after the corpus.

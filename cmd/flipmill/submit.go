@@ -16,6 +16,7 @@ import (
 	"github.com/flipmill/flipmill/pkg/config"
 	"github.com/flipmill/flipmill/pkg/corpus"
 	"github.com/flipmill/flipmill/pkg/daemon"
+	"github.com/flipmill/flipmill/pkg/dataset"
 	"github.com/flipmill/flipmill/pkg/protocol"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/queue"
@@ -135,6 +136,9 @@ func (s *submission) drive(ctx context.Context) error {
 	var before uint32 // number of the drive before this one
 	switch job, err := s.conn.Job(ctx, s.job); {
 	case err == nil:
+		if diff := dataset.Difference(job.Spec, s.spec); diff != "" {
+			return fmt.Errorf("job %s is on this server with other options: %s; name another --job", s.job, diff)
+		}
 		before = job.Epoch
 	case !errors.Is(err, queue.ErrNotFound):
 		return err

@@ -80,7 +80,7 @@ func (d *Dir) tempDir() string { return filepath.Join(d.output, tempName) }
 
 func (d *Dir) checkSpec(o Options) error {
 	if diff := o.difference(d.options); diff != "" {
-		return fmt.Errorf("job %s exists in %s with other options: %s", d.job, d.output, diff)
+		return fmt.Errorf("job %s exists in %s with other options: %s; name another --job or remove it", d.job, d.output, diff)
 	}
 	return nil
 }

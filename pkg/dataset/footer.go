@@ -113,6 +113,10 @@ func (o Options) ParseSpec() (s puzzle.Spec, err error) {
 	return s, CheckSpec(s)
 }
 
+// Difference describes the first option in which what was asked for before differs
+// from what is wanted now; it is empty if there is none.
+func Difference(before, now puzzle.Spec) string { return optionsOf(before).difference(optionsOf(now)) }
+
 // difference describes the first option in which o differs from want; it is
 // empty if there is none.
 func (o Options) difference(want Options) string {
