@@ -13,6 +13,7 @@ import (
 
 	"github.com/flipmill/flipmill/pkg/queue"
 	"github.com/flipmill/flipmill/pkg/view"
+	"github.com/flipmill/flipmill/pkg/wire"
 )
 
 // ask runs a verb that ends with a code, and reads its JSON.
@@ -175,8 +176,10 @@ func TestCancelledJob(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil)
 	writeSmallBoards(t, filepath.Join(c.dir, "boards.txt"), 12)
-	submit := c.start("submit", append(smallJob, "--wait")...)
+	submit := c.start("submit", append(smallJob, "--wait", "--window", "2")...)
 	c.start("aggregator", "-o", "far").await("job taken up", 1)
+	c.until("two parts handed over", func(e *view.Explanation) bool { return where(e, queue.Queued) == 4 })
+	c.run("pause", "boards") // no more than these: however slow we are, the job does not end
 	worker := c.start("worker", "--workers", "1")
 	c.until("under way", func(e *view.Explanation) bool { return e.Parts > 0 })
 	worker.kill()
@@ -202,12 +205,31 @@ func TestCancelledJob(t *testing.T) {
 		t.Errorf("verify: %v\n%s", err, out)
 	}
 	c.exits(exitJobFailed, "it was cancelled, which is final: give the corpus another --job", "submit", smallJob...)
-	c.exits(exitError, "it is cancelled", "resume", "boards")
+	for _, verb := range []string{"resume", "retry"} {
+		c.exits(exitError, "it is cancelled", verb, "boards")
+	}
 
 	// The next job is as any other.
 	c.run("submit", append(smallJob, "--wait", "--job", "second", "--lane", "high")...)
 	flipmill(t, c.dir, "verify", "far/job=second")
+	late, err := wire.AppendOrder(nil, wire.Cancel) // as it stays where a job ends while it is being cancelled
+	if err == nil {
+		err = putRecord(t, c, "second.control", late)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.exits(exitError, "it is cancelled", "retry", "second")
 	if _, err := os.Stat(filepath.Join(dir, "_SUCCESS")); !os.IsNotExist(err) {
 		t.Errorf("a cancelled job is finished: %v", err)
 	}
+}
+
+// putRecord writes a record past all who look after it.
+func putRecord(t *testing.T, c *cluster, key string, data []byte) error {
+	kv, err := c.jetStream().KeyValue(t.Context(), "FLIPMILL_JOBS")
+	if err == nil {
+		_, err = kv.Put(t.Context(), key, data)
+	}
+	return err
 }
