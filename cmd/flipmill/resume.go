@@ -34,7 +34,7 @@ committed: remove the cause before.
 The job's record says where its corpus is. If it cannot be read from here, or came
 by standard input, the command is printed that does the same elsewhere. A server that
 has lost its store gets the record back from the job's aggregator, which takes some
-seconds; resume waits for it up to 15. Where there is no such aggregator, flipmill
+seconds; resume waits for it while the store is not older than 15. Where there is no such aggregator, flipmill
 submit begins again and keeps the parts that are committed.`,
 		Example: `  flipmill resume boards --wait`,
 	}, func(ctx context.Context, v *jobVerb) error {
@@ -67,8 +67,15 @@ submit begins again and keeps the parts that are committed.`,
 }
 
 // awaitRecord waits until an aggregator has put back a record that the server has
-// lost: it begins to do so as soon as it notices.
+// lost: it begins to do so as soon as it notices. A server that has had its store for
+// longer would know the job by now.
 func (v *jobVerb) awaitRecord(ctx context.Context) error {
+	unknown := fmt.Errorf("%w: nothing is known of job %s; if it was begun, flipmill submit begins again and keeps what is committed", queue.ErrNotFound, v.id)
+	if _, ago, err := v.conn.Began(ctx); err != nil {
+		return err
+	} else if ago > view.Silence {
+		return unknown
+	}
 	fmt.Fprintf(v.err, "no record of job %s: if the server has lost its store, the job's aggregator puts it back; waiting up to %v\n", v.id, view.Silence)
 	ctx, cancel := context.WithTimeoutCause(ctx, view.Silence, errTimeUp)
 	defer cancel()
@@ -77,7 +84,7 @@ func (v *jobVerb) awaitRecord(ctx context.Context) error {
 		case err == nil:
 			return nil
 		case errors.Is(context.Cause(ctx), errTimeUp):
-			return fmt.Errorf("%w: nothing is known of job %s; if it was begun, flipmill submit begins again and keeps what is committed", queue.ErrNotFound, v.id)
+			return unknown
 		default:
 			return err
 		}

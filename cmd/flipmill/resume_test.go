@@ -113,6 +113,23 @@ func TestResumeAfterLostStore(t *testing.T) {
 	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
 }
 
+// TestResumeUnknown: a server whose store is young may get a job back from its
+// aggregator, for which resume waits. After that it says at once that there is none.
+func TestResumeUnknown(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil)
+	c.run("setup")
+	for _, waits := range []bool{true, false} {
+		resume := c.start("resume", "nobody")
+		if code := resume.exit(); code != int(exitNotFound) {
+			t.Errorf("resume of no job ends with %d:\n%s", code, resume.log())
+		}
+		if waited := resume.count("waiting up to") > 0; waited != waits {
+			t.Errorf("waits %v, want %v:\n%s", waited, waits, resume.log())
+		}
+	}
+}
+
 // TestResumeWithoutSubmit: resume leaves a job alone while somebody drives it, and
 // else drives it, if it can read the corpus. If not, it prints the command that
 // does.

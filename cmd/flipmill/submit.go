@@ -82,7 +82,7 @@ type submission struct {
 	job     string
 	spec    puzzle.Spec
 	origin  *wire.Origin
-	puzzles *corpus.Corpus
+	puzzles *corpus.Corpus // until they are handed over; then nil, and they are opened anew
 	stderr  io.Writer
 	log     *slog.Logger
 
@@ -90,7 +90,8 @@ type submission struct {
 	meter     *meter
 	published atomic.Int64                  // records
 	reading   atomic.Pointer[corpus.Corpus] // puzzles, or those of a later drive
-	output    atomic.Pointer[string]        // identity of the one that the job belongs to; nil before that is known
+	opts      producer.Options
+	output    atomic.Pointer[string] // identity of the one that the job belongs to; nil before that is known
 	seen      *monitor
 	outcome   *submitted // after a good end
 }
@@ -128,11 +129,36 @@ func (s *submission) run(ctx context.Context) (err error) {
 	return err
 }
 
-// drive hands the corpus over and, if so asked, waits for the end.
+// drive hands the corpus over and, if so asked, waits for the end. Where the server
+// loses its store meanwhile, it begins again.
 func (s *submission) drive(ctx context.Context) error {
-	if err := s.conn.Ensure(ctx, queue.Limits{}); err != nil {
-		return err
+	s.opts = producer.Options{
+		Job: s.job, Spec: s.spec, Origin: s.origin, Window: s.origin.Window, Lane: queue.Lane(s.origin.Lane), Published: s.count,
+		Metrics: producer.NewMetrics(s.seen.registry), Log: s.log,
 	}
+	defer s.meter.show(s.stderr, s.c.Progress)()
+	for {
+		if err := s.conn.Ensure(ctx, queue.Limits{}); err != nil {
+			return err
+		}
+		began, _, err := s.conn.Began(ctx)
+		if err == nil {
+			err = s.driveOnce(ctx)
+		}
+		if !errors.Is(err, queue.ErrNotFound) || !s.readableAgain() {
+			return err
+		}
+		switch now, _, lost := s.conn.Began(ctx); {
+		case lost != nil && !errors.Is(lost, queue.ErrNotFound):
+			return err
+		case lost == nil && now.Equal(began):
+			return err // the job alone is gone: somebody has deleted it
+		}
+		fmt.Fprintf(s.stderr, "the NATS server has lost its store; what of job %s is not committed is handed over again\n", s.job)
+	}
+}
+
+func (s *submission) driveOnce(ctx context.Context) error {
 	var before uint32 // number of the drive before this one
 	switch job, err := s.conn.Job(ctx, s.job); {
 	case err == nil:
@@ -144,7 +170,6 @@ func (s *submission) drive(ctx context.Context) error {
 		return err
 	}
 	s.seen.works()
-	defer s.meter.show(s.stderr, s.c.Progress)()
 	group, ctx := errgroup.WithContext(ctx)
 	driven, heard := make(chan struct{}), make(chan struct{}, 1)
 	group.Go(func() error {
@@ -166,21 +191,38 @@ func (s *submission) drive(ctx context.Context) error {
 	return nil
 }
 
+// readableAgain reports whether the corpus can be read more than once.
+func (s *submission) readableAgain() bool { return !slices.Contains(s.origin.Paths, corpus.Stdin) }
+
 // handOver drives the corpus, and again whenever the server has lost some of what
-// it was given, if the corpus can be read again. It closes the corpus itself: when
-// a stop is cut short, reading may still wait for a pipe.
+// it was given, if the corpus can be read again.
 func (s *submission) handOver(ctx context.Context) error {
-	defer s.puzzles.Close()
-	opts := producer.Options{
-		Job: s.job, Spec: s.spec, Origin: s.origin, Window: s.origin.Window, Lane: queue.Lane(s.origin.Lane), Published: s.count,
-		Metrics: producer.NewMetrics(s.seen.registry), Log: s.log,
-	}
-	err := producer.Run(ctx, s.conn, s.puzzles, opts)
-	for errors.Is(err, protocol.ErrLost) && !slices.Contains(s.origin.Paths, corpus.Stdin) {
+	for {
+		err := s.handOverOnce(ctx)
+		if !errors.Is(err, protocol.ErrLost) || !s.readableAgain() {
+			return err
+		}
 		fmt.Fprintf(s.stderr, "%v; what is missing is handed over again\n", err)
-		err = s.handOverAgain(ctx, opts)
 	}
-	return err
+}
+
+// handOverOnce closes the corpus itself: when a stop is cut short, reading may still
+// wait for a pipe.
+func (s *submission) handOverOnce(ctx context.Context) error {
+	puzzles := s.puzzles
+	s.puzzles = nil
+	if puzzles == nil {
+		if err := s.conn.Ensure(ctx, queue.Limits{}); err != nil { // a stream may be among what is lost
+			return err
+		}
+		var err error
+		if puzzles, err = openCorpus(s.spec, s.origin.Paths, nil); err != nil {
+			return err
+		}
+		s.reading.Store(puzzles)
+	}
+	defer puzzles.Close()
+	return producer.Run(ctx, s.conn, puzzles, s.opts)
 }
 
 // count notes how many records are handed over. Who waits for the dataset is not told
@@ -190,19 +232,6 @@ func (s *submission) count(published int64) {
 	if !s.c.Wait {
 		s.meter.done.Store(published)
 	}
-}
-
-func (s *submission) handOverAgain(ctx context.Context, opts producer.Options) error {
-	if err := s.conn.Ensure(ctx, queue.Limits{}); err != nil { // a stream may be among what is lost
-		return err
-	}
-	puzzles, err := openCorpus(s.spec, s.origin.Paths, nil)
-	if err != nil {
-		return err
-	}
-	defer puzzles.Close()
-	s.reading.Store(puzzles)
-	return producer.Run(ctx, s.conn, puzzles, opts)
 }
 
 // follow looks where the job stands until it has ended and the corpus is driven:

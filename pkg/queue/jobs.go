@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/wire"
@@ -117,6 +118,25 @@ func sameJob(a, b *wire.Job) bool {
 	x, errX := wire.AppendJob(nil, a)
 	y, errY := wire.AppendJob(nil, b)
 	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+// Began returns when the broker began to keep records, and how long ago that was by
+// its own clock. A broker that has lost its store begins anew, when somebody sets it
+// up, and until then has ErrNotFound.
+func (c *Conn) Began(ctx context.Context) (at time.Time, ago time.Duration, err error) {
+	err = c.do(ctx, func(ctx context.Context) error {
+		s, err := c.js.Stream(ctx, bucketStream)
+		if err != nil {
+			return err
+		}
+		info := s.CachedInfo()
+		at, ago = info.Created, info.TimeStamp.Sub(info.Created)
+		return nil
+	})
+	if err != nil {
+		return at, ago, fmt.Errorf("look up bucket %s: %w", jobsBucket, err)
+	}
+	return at, ago, nil
 }
 
 // Job returns the record of a job, or ErrNotFound.

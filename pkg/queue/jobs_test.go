@@ -2,9 +2,14 @@ package queue
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/wire"
@@ -190,5 +195,37 @@ func TestBringBackJob(t *testing.T) {
 	ok(t, err)
 	if there.Job.Epoch != 0 || there.Ledger != nil {
 		t.Errorf("what was there has become %+v and %+v", there.Job, there.Ledger)
+	}
+}
+
+// A broker has begun when its store did, however often it is started since, and anew
+// when the store is another one.
+func TestBegan(t *testing.T) {
+	ctx := testContext(t)
+	dir := t.TempDir()
+	began := func(setUp bool) (time.Time, time.Duration, error) {
+		s := start(t, ServerOptions{StoreDir: dir})
+		defer s.Close()
+		c := connect(t, Options{Server: s})
+		defer c.Close()
+		if setUp {
+			ok(t, c.Setup(ctx, Limits{}))
+		}
+		return c.Began(ctx)
+	}
+	_, _, err := began(false)
+	wantError(t, err, ErrNotFound)
+	first, ago, err := began(true)
+	ok(t, err)
+	again, later, err := began(false)
+	ok(t, err)
+	if ago < 0 || later <= ago || !again.Equal(first) {
+		t.Errorf("began at %v, %v ago; after a restart at %v, %v ago", first, ago, again, later)
+	}
+	ok(t, os.RemoveAll(filepath.Join(dir, server.JetStreamStoreDir)))
+	other, _, err := began(true)
+	ok(t, err)
+	if !other.After(first) {
+		t.Errorf("the lost store began at %v, the new one at %v", first, other)
 	}
 }
