@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -44,6 +45,14 @@ func flagError(cmd *cobra.Command, err error) error {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	meant := config.DidYouMean(unknown.GetSpecifiedName(), names)
+	if name := unknown.GetSpecifiedName(); slices.Contains([]string{"count", "first", "seed"}, name) {
+		switch {
+		case cmd.Name() == "generate":
+			meant = fmt.Sprintf("; it is part of SPEC, as in random,%s=1000", name)
+		case cmd.Flags().Lookup("generate") != nil:
+			meant = fmt.Sprintf("; it is part of --generate, as in --generate random,%s=1000", name)
+		}
+	}
 	if !cmd.HasParent() {
 		return withCode(exitUsage, fmt.Errorf("%w before a verb%s; flipmill help lists the verbs", err, meant))
 	}

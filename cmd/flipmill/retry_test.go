@@ -171,3 +171,44 @@ func TestDeliveriesAreTold(t *testing.T) {
 		t.Errorf("%d chunks were delivered twice, want 1: %+v, %+v", twice, e.Places, e.Trouble)
 	}
 }
+
+// TestProgressOfJobVerbs: the verbs that drive a job tell programs how far they are, to
+// the end of what they wait for.
+func TestProgressOfJobVerbs(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil)
+	writeSmallBoards(t, filepath.Join(c.dir, "boards.txt"), 3)
+	c.run("setup")
+	c.start("aggregator", "-o", "far")
+	told := func(verb string, args ...string) {
+		t.Helper()
+		p := c.run(verb, append(args, "--progress", "json")...)
+		var text strings.Builder
+		for line := range strings.Lines(p.log()) {
+			if strings.HasPrefix(line, "{") { // the others are its log
+				text.WriteString(strings.TrimSuffix(line, "\n") + "\n")
+			}
+		}
+		lines := progressLines(t, []byte(text.String()))
+		if len(lines) == 0 {
+			t.Fatalf("%s tells nothing:\n%s", verb, p.log())
+		}
+		const records = 3*65_536 - 1000
+		if last := lines[len(lines)-1]; last["progress"] != verb || last["unit"] != "records" || last["done"] != 1.0*records || last["total"] != 1.0*records {
+			t.Errorf("%s ends with %v", verb, last)
+		}
+	}
+	told("submit", smallJob...)
+	tasks, err := c.jetStream().Stream(t.Context(), "FLIPMILL_TASKS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tasks.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	told("resume", "boards")
+	c.failAt(3, 1)
+	c.start("worker", "--workers", "1")
+	c.run("wait", "boards")
+	told("retry", "boards", "--wait")
+}

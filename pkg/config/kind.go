@@ -196,11 +196,14 @@ const listSeparator = ","
 // alternatives writes "a, b or c".
 func alternatives(names []string) string {
 	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// DidYouMean returns "; did you mean X?" for the nearest of the words, or
-// nothing where none is near.
+// DidYouMean returns "; did you mean X?" for the nearest of the words, or else for
+// the few that begin with the text, or nothing where there are none.
 func DidYouMean(text string, words []string) string {
 	best, least := "", len(text)/3+2 // one slip in three letters, and always one
 	for _, w := range words {
@@ -208,10 +211,18 @@ func DidYouMean(text string, words []string) string {
 			best, least = w, d
 		}
 	}
-	if best == "" {
+	if text == "" {
 		return ""
 	}
-	return fmt.Sprintf("; did you mean %s?", best)
+	meant := []string{best}
+	if best == "" {
+		meant = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.HasPrefix(w, text) })
+	}
+	const few = 3
+	if len(meant) == 0 || len(meant) > few {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %s?", alternatives(meant))
 }
 
 // distance is Levenshtein's: the fewest insertions, deletions and replacements
