@@ -41,32 +41,3 @@ func TestGenerated(t *testing.T) {
 		})
 	}
 }
-
-// TestGeneratedJob drives a generated job over a server: its tasks are a few bytes,
-// resume makes a lost one again from the job's record alone, and the dataset is
-// that of run.
-func TestGeneratedJob(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, nil)
-	flags := []string{"--generate", "random,count=600000,seed=1", "--size", "5x5", "--part-chunks", "8", "--job", "made"}
-	flipmill(t, c.dir, append([]string{"run", "-o", "calm"}, flags...)...)
-	c.start("aggregator", "-o", "far")
-	c.run("submit", flags...)
-	js := c.jetStream()
-	stream, err := js.Stream(t.Context(), "FLIPMILL_TASKS")
-	if err != nil {
-		t.Fatal(err)
-	}
-	state := stream.CachedInfo().State
-	if state.Msgs != 15 || state.Bytes > 15*300 { // 40,960 boards each
-		t.Errorf("%d tasks of %d bytes", state.Msgs, state.Bytes)
-	}
-	remove(t, js, "FLIPMILL_TASKS", "flipmill.task.normal.made.4")
-	c.run("resume", "made")
-	if got := stored(t, js, "FLIPMILL_TASKS") - state.LastSeq; got != 1 {
-		t.Errorf("resume hands over %d chunks, want 1", got)
-	}
-	c.start("worker")
-	c.run("wait", "made")
-	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=made")), hashes(t, filepath.Join(c.dir, "calm", "job=made")))
-}

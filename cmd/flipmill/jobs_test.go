@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -232,4 +233,66 @@ func putRecord(t *testing.T, c *cluster, key string, data []byte) error {
 		_, err = kv.Put(t.Context(), key, data)
 	}
 	return err
+}
+
+// TestCompletionOfJobs presses Tab in a bash that has read what flipmill completion
+// prints, beside a server with a job.
+func TestCompletionOfJobs(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil)
+	calm(t, c.dir)
+	c.start("aggregator", "-o", "far")
+	c.run("submit", append(smallJob, "--window", "6")...)
+	for verb, want := range map[string]string{"status": "boards\n", "cancel": "boards\n", "list": "\n", "why --nats-url nats://127.0.0.1:1": "\n"} {
+		words := strings.Fields("flipmill " + verb)
+		tab := exec.CommandContext(t.Context(), "bash", "-c", `set -e
+_get_comp_words_by_ref() { # the package bash-completion has it
+  cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=("${COMP_WORDS[@]}") cword=$COMP_CWORD
+}
+compopt() { :; } # works under a prompt only
+source <(flipmill completion bash)
+COMP_WORDS=("$@" "") COMP_CWORD=$# COMP_LINE="$* " COMP_TYPE=9
+COMP_POINT=${#COMP_LINE}
+__start_flipmill
+printf '%s\n' "${COMPREPLY[@]%% *}"`, "bash")
+		tab.Args = append(tab.Args, words...)
+		tab.Env = append(tab.Environ(), "FLIPMILL_NATS_URL="+c.url)
+		out, err := tab.CombinedOutput()
+		if err != nil || string(out) != want {
+			t.Errorf("%s: offered %q, want %q (%v)", verb, out, want, err)
+		}
+	}
+	out, err := command(t, c.dir, "__complete", "status", "--nats-url", c.url, "").Output()
+	if want := "boards\topen, 0.0%\n:4\n"; err != nil || string(out) != want {
+		t.Errorf("offered %q, want %q (%v)", out, want, err)
+	}
+}
+
+// TestGeneratedJob drives a generated job over a server: its tasks are a few bytes,
+// resume makes a lost one again from the job's record alone, and the dataset is
+// that of run.
+func TestGeneratedJob(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil)
+	flags := []string{"--generate", "random,count=600000,seed=1", "--size", "5x5", "--part-chunks", "8", "--job", "made"}
+	flipmill(t, c.dir, append([]string{"run", "-o", "calm"}, flags...)...)
+	c.start("aggregator", "-o", "far")
+	c.run("submit", flags...)
+	js := c.jetStream()
+	stream, err := js.Stream(t.Context(), "FLIPMILL_TASKS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := stream.CachedInfo().State
+	if state.Msgs != 15 || state.Bytes > 15*300 { // 40,960 boards each
+		t.Errorf("%d tasks of %d bytes", state.Msgs, state.Bytes)
+	}
+	remove(t, js, "FLIPMILL_TASKS", "flipmill.task.normal.made.4")
+	c.run("resume", "made")
+	if got := stored(t, js, "FLIPMILL_TASKS") - state.LastSeq; got != 1 {
+		t.Errorf("resume hands over %d chunks, want 1", got)
+	}
+	c.start("worker")
+	c.run("wait", "made")
+	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=made")), hashes(t, filepath.Join(c.dir, "calm", "job=made")))
 }

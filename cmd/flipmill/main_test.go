@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"database/sql"
 	"encoding/csv"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	_ "github.com/duckdb/duckdb-go/v2"
@@ -105,18 +107,28 @@ func scriptExits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
+// openDuckDB opens the one DuckDB of the process: a connection of its own costs each
+// query little, an instance much.
+var openDuckDB = sync.OnceValues(func() (*sql.DB, error) {
+	return sql.Open("duckdb", "?enable_external_file_cache=false") // tests alter the files that they query
+})
+
 // query runs SQL with relative paths resolved in dir, and returns the rows as
 // CSV with a header, as duckdb -csv prints them.
 func query(dir, text string) (string, error) {
-	db, err := sql.Open("duckdb", "")
+	db, err := openDuckDB()
 	if err != nil {
 		return "", err
 	}
-	defer db.Close()
-	if _, err := db.Exec("SET file_search_path = '" + dir + "'"); err != nil {
+	conn, err := db.Conn(context.Background())
+	if err != nil {
 		return "", err
 	}
-	rows, err := db.Query(text)
+	defer conn.Close()
+	if _, err := conn.ExecContext(context.Background(), "SET SESSION file_search_path = '"+dir+"'"); err != nil {
+		return "", err
+	}
+	rows, err := conn.QueryContext(context.Background(), text)
 	if err != nil {
 		return "", err
 	}

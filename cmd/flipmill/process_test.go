@@ -19,8 +19,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // natsServer is what main of the nats-server command does, so that the tests
@@ -256,43 +254,6 @@ func writeSmallBoards(t testing.TB, path string, chunks int) {
 		}
 	}
 	if err := errors.Join(w.Flush(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// jetStream is what an operator can do at the broker.
-func (c *cluster) jetStream() jetstream.JetStream {
-	c.t.Helper()
-	nc, err := nats.Connect(c.url)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return js
-}
-
-// stored returns how many messages a stream has ever stored.
-func stored(t *testing.T, js jetstream.JetStream, name string) uint64 {
-	t.Helper()
-	stream, err := js.Stream(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return stream.CachedInfo().State.LastSeq
-}
-
-// remove removes the message of one subject.
-func remove(t *testing.T, js jetstream.JetStream, name, subject string) {
-	t.Helper()
-	stream, err := js.Stream(t.Context(), name)
-	if err == nil {
-		err = stream.Purge(t.Context(), jetstream.WithPurgeSubject(subject))
-	}
-	if err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,10 +1,8 @@
 package dataset_test
 
 import (
-	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -63,53 +61,6 @@ func TestCompact(t *testing.T) {
 		}
 		if report, err := dataset.Verify(path, nil); err != nil || !report.OK() {
 			t.Errorf("%d to %d: %v, %v", test.from, test.to, report.Problems, err)
-		}
-	}
-}
-
-// TestCompactDies kills a process at each step of a compaction: there is the old
-// dataset, or the new one, and the next compaction leaves the new one and nothing
-// besides.
-func TestCompactDies(t *testing.T) {
-	t.Parallel()
-	spec := testSpec(t, "plus", puzzle.Either)
-	old, want := t.TempDir(), t.TempDir()
-	smallCorpus(t, spec).write(t, old)
-	before := tree(t, old)
-	larger := spec
-	larger.PartChunks = 6
-	smallCorpus(t, larger).write(t, want)
-	after := tree(t, want)
-	seen := map[string]int{}
-	for steps := 0; ; steps++ {
-		output := t.TempDir()
-		path := smallCorpus(t, spec).write(t, output)
-		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestDyingProcess$")
-		child.Env = append(os.Environ(), fmt.Sprintf("%s=%d", dieVariable, steps), outputVariable+"="+output, mergeVariable+"=1")
-		out, died := dies(t, child)
-		left := tree(t, output)
-		maps.DeleteFunc(left, func(name, _ string) bool { return !strings.HasPrefix(name, "job=demo/") })
-		switch {
-		case maps.Equal(left, before):
-			seen["old"]++
-		case maps.Equal(left, after):
-			seen["new"]++
-		default:
-			t.Errorf("%s: neither the old dataset nor the new one", out)
-		}
-		if _, _, err := dataset.Compact(path, 6, nil); err != nil {
-			t.Errorf("%s: %v", out, err)
-		}
-		if !maps.Equal(tree(t, output), after) {
-			t.Errorf("%s: the next compaction leaves other files", out)
-		}
-		if !died {
-			// Results, rejects, statistics, manifest and _SUCCESS in 5 steps each, and
-			// the mark; then replaced, put away, and the end.
-			if seen["old"] != 26 || seen["new"] != 3 {
-				t.Errorf("found after a death: %v", seen)
-			}
-			return
 		}
 	}
 }

@@ -3,108 +3,12 @@ package dataset_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"iter"
 	"os"
-	"slices"
 	"testing"
 
 	"github.com/flipmill/flipmill/pkg/dataset"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 )
-
-// Every record is found by its index, once, and its cells are the same however
-// they are stored. A column of the corpus called reason makes no reject of a row.
-func TestFind(t *testing.T) {
-	t.Parallel()
-	db := duck(t)
-	spec := testSpec(t, "plus", puzzle.Either)
-	spec.Keep = []string{"reason", "detail"}
-	plain := smallCorpus(t, spec).write(t, t.TempDir())
-	spec.Cells = dataset.CellsBits
-	path := smallCorpus(t, spec).write(t, t.TempDir())
-	results, rejects, _ := files(plain)
-	want := query(t, db, `SELECT puzzle_index, coalesce(board, '-'), coalesce(solution, '-'), coalesce(reason, '-') FROM (
-		SELECT puzzle_index, board, solution, NULL AS reason FROM `+results+` UNION ALL
-		SELECT puzzle_index, NULL, NULL, reason FROM `+rejects+`) ORDER BY puzzle_index`)
-	var got []string
-	for index := range int64(len(want)) {
-		for row, err := range dataset.Find(path, dataset.Filter{Index: &index}) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, fmt.Sprint(row.Index, " ", orDash(row.Board), " ", orDash(row.Solution), " ", orDash(row.Reason)))
-		}
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("found %d records, want %d:\n%v\n%v", len(got), len(want), got, want)
-	}
-}
-
-func orDash(text *string) string {
-	if text == nil {
-		return "-"
-	}
-	return *text
-}
-
-// Conditions hold together, and whoever has enough rows gets no more.
-func TestFindConditions(t *testing.T) {
-	t.Parallel()
-	db := duck(t)
-	output, spec := t.TempDir(), testSpec(t, "plus", puzzle.Zero)
-	path := smallCorpus(t, spec).write(t, output)
-	results, rejects, _ := files(path)
-	reader, err := dataset.NewReader(output, "demo", spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := func(found iter.Seq2[dataset.Row, error], most int) (got []string) {
-		for row, err := range found {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got = append(got, fmt.Sprint(row.Index)); len(got) == most {
-				break
-			}
-		}
-		return got
-	}
-	moves := int64(2)
-	for _, c := range []struct {
-		want  dataset.Filter
-		most  int
-		where string
-	}{
-		{dataset.Filter{}, 1000, "true"},
-		{dataset.Filter{}, 3, "true"},
-		{dataset.Filter{Moves: &moves}, 1000, "min_moves = 2"},
-		{dataset.Filter{Moves: &moves, Status: "solved"}, 2, "min_moves = 2"},
-		{dataset.Filter{Moves: &moves, Status: "impossible"}, 1000, "false"},
-		{dataset.Filter{Size: puzzle.Size{Rows: 3, Cols: 7}}, 1000, "rows = 3 AND cols = 7"},
-		{dataset.Filter{Size: puzzle.Size{Rows: 3, Cols: 7}, Moves: &moves}, 1000, "rows = 3 AND cols = 7 AND min_moves = 2"},
-		{dataset.Filter{Size: puzzle.Size{Rows: 77, Cols: 7}}, 1000, "false"},
-		{dataset.Filter{Status: "unproven"}, 1000, "status = 'unproven'"},
-		{dataset.Filter{From: 250}, 1000, "puzzle_index >= 250"},
-		{dataset.Filter{From: 250, Moves: &moves}, 1, "puzzle_index >= 250 AND min_moves = 2"},
-		{dataset.Filter{From: 10_000}, 1000, "false"},
-	} {
-		want := query(t, db, fmt.Sprintf("SELECT puzzle_index FROM %s WHERE %s ORDER BY puzzle_index LIMIT %d", results, c.where, c.most))
-		if got := all(dataset.Find(path, c.want), c.most); !slices.Equal(got, want) {
-			t.Errorf("%s: got %v, want %v", c.where, got, want)
-		}
-		if got := all(reader.Find(t.Context(), c.want), c.most); !slices.Equal(got, want) {
-			t.Errorf("%s: a reader found %v, want %v", c.where, got, want)
-		}
-	}
-	want := query(t, db, "SELECT puzzle_index FROM "+rejects+" WHERE puzzle_index > 300 ORDER BY ALL")
-	if got := all(dataset.Find(path, dataset.Filter{Status: dataset.Rejected, From: 301}), 1000); len(want) == 0 || !slices.Equal(got, want) {
-		t.Errorf("rejects: got %v, want %v", got, want)
-	}
-	if got := all(reader.Find(t.Context(), dataset.Filter{Status: dataset.Rejected, Moves: &moves}), 1000); got != nil {
-		t.Errorf("rejects with a minimum: %v", got)
-	}
-}
 
 // Who does not wait any longer gets no more rows.
 func TestFindEnds(t *testing.T) {
