@@ -15,8 +15,10 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 # A count, not a time: in Go 1.26 the end of a time can be taken for a failure of
 # the target ("context deadline exceeded", go.dev/issue/75804).
 FUZZTIME ?= 10000x
-# The tests with several processes and servers, which take minutes.
+# The tests that start several processes or servers, which take minutes.
 TAGS     := cluster
+# All tags that there are, for what looks at sources.
+ALL_TAGS := $(TAGS),readers,browser
 PKG      ?= ./pkg/solver
 BENCH    ?= .
 COUNT    ?= 6
@@ -45,7 +47,11 @@ help: ## list the targets
 build: ## the static binary, bin/flipmill
 	$(BUILD) -o bin/flipmill ./cmd/flipmill
 
-test: lint vuln single race chaos fuzz readers browser bench-once ## everything that must pass before a commit
+PARTS := lint vuln single race chaos fuzz readers browser bench-once
+
+test: ## everything that must pass before a commit; ends with the seconds of each part
+	@for part in $(PARTS); do start=$$(date +%s); $(MAKE) --no-print-directory $$part || exit 1; \
+	  took="$$took $$part $$(($$(date +%s) - start))"; done; echo "seconds:$$took"
 
 test-all: test ## test, and every board of the small sizes
 	$(GO) test -count=1 -timeout=30m ./pkg/solver -all
@@ -61,7 +67,9 @@ single: ## all tests, on one processor, where other orders of goroutines show
 	$(GO) -C deployments test ./...
 
 # All code runs in the tests of its package and, as processes, in the named tests
-# of the command; the command's others start the same processes more often.
+# of the command; the command's others start the same processes more often. The other
+# packages' tests with the cluster tag, and the files with !race, which ask DuckDB, do
+# one thing after the other: there is no race in them to detect.
 race: ## go test with the race detector
 	$(GO) test -race -cpu=4 $$($(GO) list ./... | grep -v /cmd/)
 	$(GO) test -tags=$(TAGS) -race -cpu=4 -run='Scripts|SameBytes|Interrupted|Processes|JobVerbs' ./cmd/...
@@ -109,8 +117,8 @@ cut-long: ## cut clients off from one server and from a cluster for a minute eac
 
 lint: ## format, vet, staticcheck, modernisation, go.mod
 	.ci/format
-	for module in . deployments; do (cd $$module && $(GO) vet -tags=$(TAGS) ./... && $(GO) run $(STATICCHECK) -tags=$(TAGS) ./... && \
-	  $(GO) fix -diff -tags=$(TAGS) ./... && $(GO) mod tidy -diff) || exit 1; done
+	for module in . deployments; do (cd $$module && $(GO) vet -tags=$(ALL_TAGS) ./... && $(GO) run $(STATICCHECK) -tags=$(ALL_TAGS) ./... && \
+	  $(GO) fix -diff -tags=$(ALL_TAGS) ./... && $(GO) mod tidy -diff) || exit 1; done
 
 vuln: ## known vulnerabilities that our code can reach
 	.ci/vuln $(GOVULNCHECK)
