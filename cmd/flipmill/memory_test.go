@@ -79,15 +79,15 @@ func (c *cluster) memoryCorpus() string {
 	return path
 }
 
-// memory is what a process had in memory at most, in MiB.
-type memory struct {
+// footprint is what a process had in memory at most, in MiB.
+type footprint struct {
 	all, anonymous int
 }
 
 // watchMemory looks at what a process has in memory until it ends. The rusage of a
 // child would do, if Linux did not begin it with what its parent has.
-func (p *process) watchMemory() (peak func() memory) {
-	var most memory
+func (p *process) watchMemory() (peak func() footprint) {
+	var most footprint
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
@@ -107,7 +107,7 @@ func (p *process) watchMemory() (peak func() memory) {
 			}
 		}
 	}()
-	return func() memory {
+	return func() footprint {
 		<-watched
 		return most
 	}
