@@ -23,7 +23,7 @@ const memoryBoards = 6_000_000
 func TestMemory(t *testing.T) {
 	c := newCluster(t, nil)
 	boards := c.memoryCorpus()
-	check := func(name string, peak memory, most int) {
+	check := func(name string, peak footprint, most int) {
 		t.Logf("%s: %d MiB at most, of which %d not of files", name, peak.all, peak.anonymous)
 		if peak.all == 0 || peak.all >= most {
 			t.Errorf("%s takes %d MiB, want less than %d", name, peak.all, most)

@@ -32,8 +32,8 @@ func duckdbMain() {
 }
 
 // TestPages walks through pages as a reader does: in a folder with the examples,
-// beside a NATS server with a worker and an aggregator, it runs every command of a
-// page and compares what is printed. In a page,
+// beside a NATS server with a worker and an aggregator, and an S3 server whose bucket
+// has levels, it runs every command of a page and compares what is printed. In a page,
 //
 //	```console   is one or more commands after "$ ", each with what it prints;
 //	             a line "…" stands for any lines
@@ -67,7 +67,12 @@ func newReader(t *testing.T) *reader {
 	linkExamples(t, c.dir)
 	c.start("aggregator", "-o", "shared")
 	c.start("worker")
-	return &reader{t, c.dir, append(os.Environ(), "NATS_URL="+c.url, "TERM=dumb")}
+	s3 := newBucket(t, "bucket")
+	levels, err := os.ReadFile("../../examples/levels.csv")
+	check(t, err)
+	check(t, s3.put("levels/levels.csv", levels))
+	environ := append(os.Environ(), "NATS_URL="+c.url, "TERM=dumb")
+	return &reader{t, c.dir, append(environ, s3.environment()...)}
 }
 
 var (

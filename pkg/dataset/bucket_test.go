@@ -7,8 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -266,46 +264,6 @@ func TestBucketIdentity(t *testing.T) {
 		if err == nil || dataset.Passes(err) || !strings.Contains(err.Error(), "it knows no If-None-Match") {
 			t.Errorf("a server that replaces: %v", err)
 		}
-	}
-}
-
-// TestDiesInBucket is TestDiesAnywhere for some of the steps, in a bucket.
-func TestDiesInBucket(t *testing.T) {
-	want := t.TempDir()
-	continueDataset(t, want, nil)
-	whole := tree(t, want)
-	var deaths []string
-	for step := 0; ; step += 8 {
-		b := serveBucket(t)
-		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestDyingProcess$")
-		child.Env = append(os.Environ(), fmt.Sprintf("%s=%d", dieVariable, step), outputVariable+"="+inBucket, "TMPDIR="+t.TempDir())
-		out, died := dies(t, child)
-		if !died {
-			if !maps.Equal(b.objects(t), whole) {
-				t.Error("who does not die makes other files")
-			}
-			break
-		}
-		deaths = append(deaths, string(out))
-		if _, there := b.objects(t)["job=demo/_SUCCESS"]; there {
-			t.Errorf("%s: the dataset looks finished", out)
-		}
-		for name, data := range b.objects(t) {
-			if whole[name] != data {
-				t.Errorf("%s: %s is not what it must be", out, name)
-			}
-		}
-		continueDataset(t, inBucket, nil)
-		if !maps.Equal(b.objects(t), whole) {
-			t.Errorf("%s: the next process makes other files", out)
-		}
-		_, temp, _ := strings.Cut(child.Env[len(child.Env)-1], "=")
-		if left, err := os.ReadDir(temp); len(left) > 0 || err != nil {
-			t.Errorf("%s: left on this machine: %v, %v", out, left, err)
-		}
-	}
-	if len(deaths) != 5 { // of 8 files, in 5 steps each
-		t.Errorf("died at %q", deaths)
 	}
 }
 

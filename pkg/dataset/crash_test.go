@@ -20,9 +20,8 @@ import (
 
 // Variables that make this test binary a process that dies.
 const (
-	dieVariable    = "DATASET_TEST_DIE"    // at which step, counted from 0
-	outputVariable = "DATASET_TEST_OUTPUT" // where it makes the dataset until then
-	mergeVariable  = "DATASET_TEST_MERGE"  // set if it compacts a finished one instead
+	dieVariable   = "DATASET_TEST_DIE"   // at which step, counted from 0
+	mergeVariable = "DATASET_TEST_MERGE" // set if it compacts a finished one instead
 )
 
 // TestDyingProcess is what TestDiesAnywhere runs as a process of its own. By
@@ -181,5 +180,45 @@ func TestCompactDies(t *testing.T) {
 			}
 			return
 		}
+	}
+}
+
+// TestDiesInBucket is TestDiesAnywhere for some of the steps, in a bucket.
+func TestDiesInBucket(t *testing.T) {
+	want := t.TempDir()
+	continueDataset(t, want, nil)
+	whole := tree(t, want)
+	var deaths []string
+	for step := 0; ; step += 8 {
+		b := serveBucket(t)
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestDyingProcess$")
+		child.Env = append(os.Environ(), fmt.Sprintf("%s=%d", dieVariable, step), outputVariable+"="+inBucket, "TMPDIR="+t.TempDir())
+		out, died := dies(t, child)
+		if !died {
+			if !maps.Equal(b.objects(t), whole) {
+				t.Error("who does not die makes other files")
+			}
+			break
+		}
+		deaths = append(deaths, string(out))
+		if _, there := b.objects(t)["job=demo/_SUCCESS"]; there {
+			t.Errorf("%s: the dataset looks finished", out)
+		}
+		for name, data := range b.objects(t) {
+			if whole[name] != data {
+				t.Errorf("%s: %s is not what it must be", out, name)
+			}
+		}
+		continueDataset(t, inBucket, nil)
+		if !maps.Equal(b.objects(t), whole) {
+			t.Errorf("%s: the next process makes other files", out)
+		}
+		_, temp, _ := strings.Cut(child.Env[len(child.Env)-1], "=")
+		if left, err := os.ReadDir(temp); len(left) > 0 || err != nil {
+			t.Errorf("%s: left on this machine: %v, %v", out, left, err)
+		}
+	}
+	if len(deaths) != 5 { // of 8 files, in 5 steps each
+		t.Errorf("died at %q", deaths)
 	}
 }

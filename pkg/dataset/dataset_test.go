@@ -20,6 +20,10 @@ import (
 // random returns a generator that always yields the same numbers.
 func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 2)) }
 
+// outputVariable makes this test binary a process that dies: where it makes a dataset
+// until then (crash_test.go).
+const outputVariable = "DATASET_TEST_OUTPUT"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(outputVariable) != "" { // a process that dies, while its server goes on
 		os.Exit(m.Run())
