@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/queue"
@@ -152,41 +151,6 @@ func (b *broker) process() (cmd *exec.Cmd, stop io.Closer) {
 	ok(b.t, err)
 	ok(b.t, cmd.Start())
 	return cmd, stop
-}
-
-// Boards that kill worker processes are found: they alone are rejects, the
-// chunks around are untouched, and the worker that finds them lives on.
-func TestPoison(t *testing.T) {
-	for name, poisons := range map[string][]uint16{
-		"out of memory": {killed},
-		"exit":          {exits, exits},
-		"all kinds":     {killed, exits, fatal, panics},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := newBroker(t, queue.ServerOptions{Listen: "127.0.0.1:0"}, queue.Limits{AckWait: time.Second})
-			spec := testSpec(t, "plus", puzzle.Zero)
-			b.create("j", spec)
-			wanted := map[wire.ID]*wire.Result{}
-			for chunk, p := range [][]uint16{nil, poisons, nil} {
-				task, rows := poisoned(int64(chunk), p...)
-				b.publish(task)
-				wanted[task.ID] = want(t, spec, task, rows)
-			}
-			dies, _ := b.process()
-			if err := dies.Wait(); err == nil {
-				t.Error("the first worker survives")
-			}
-			lives, stop := b.process()
-			for _, got := range b.results("j", 3) {
-				clean(got)
-				clean(wanted[got.ID])
-				compare(t, got, wanted[got.ID])
-			}
-			ok(t, stop.Close())
-			ok(t, lives.Wait())
-			b.noTasks()
-		})
-	}
 }
 
 // again returns a broker whose one task has been in the hands of a worker that

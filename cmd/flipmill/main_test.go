@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -171,4 +172,23 @@ func writeRows(w io.Writer, rows *sql.Rows) error {
 	}
 	out.Flush()
 	return errors.Join(rows.Err(), out.Error())
+}
+
+// duckdbMain is what main of the duckdb command does in pages: duckdb [-csv] [-c SQL],
+// with the SQL of standard input where there is no -c. It prints CSV always.
+func duckdbMain() {
+	args := slices.DeleteFunc(os.Args[1:], func(arg string) bool { return arg == "-csv" })
+	sql, err := io.ReadAll(os.Stdin)
+	if len(args) == 2 && args[0] == "-c" {
+		sql, err = []byte(args[1]), nil
+	}
+	if err == nil {
+		var text string
+		if text, err = query(".", string(sql)); err == nil {
+			fmt.Print(text)
+			return
+		}
+	}
+	fmt.Fprintln(os.Stderr, "duckdb:", err)
+	os.Exit(1)
 }

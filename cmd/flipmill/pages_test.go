@@ -1,35 +1,15 @@
+//go:build cluster
+
 package main
 
 import (
-	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
-
-// duckdbMain is what main of the duckdb command does in pages: duckdb [-csv] [-c SQL],
-// with the SQL of standard input where there is no -c. It prints CSV always.
-func duckdbMain() {
-	args := slices.DeleteFunc(os.Args[1:], func(arg string) bool { return arg == "-csv" })
-	sql, err := io.ReadAll(os.Stdin)
-	if len(args) == 2 && args[0] == "-c" {
-		sql, err = []byte(args[1]), nil
-	}
-	if err == nil {
-		var text string
-		if text, err = query(".", string(sql)); err == nil {
-			fmt.Print(text)
-			return
-		}
-	}
-	fmt.Fprintln(os.Stderr, "duckdb:", err)
-	os.Exit(1)
-}
 
 // TestPages walks through pages as a reader does: in a folder with the examples,
 // beside a NATS server with a worker and an aggregator, and an S3 server whose bucket

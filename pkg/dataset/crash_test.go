@@ -222,3 +222,50 @@ func TestDiesInBucket(t *testing.T) {
 		t.Errorf("died at %q", deaths)
 	}
 }
+
+// TestRetry lets a retry die at each of its steps: before it, and after whatever
+// follows, there is a whole dataset, the old one or the new, and in the end the
+// new one and nothing besides.
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	c := smallCorpus(t, testSpec(t, "plus", puzzle.Either))
+	want := t.TempDir()
+	c.write(t, want)
+	whole := tree(t, want)
+	type death struct{ step, file string }
+	steps := map[string]int{}
+	for deaths := 0; ; deaths++ {
+		output := t.TempDir()
+		d := c.spoilt(t, output)
+		left := deaths
+		died := func() (at any) {
+			defer func() { at = recover() }()
+			c.retryAll(t, output, true, func(step, file string) {
+				if left--; left < 0 {
+					panic(death{step, file})
+				}
+			})
+			return nil
+		}()
+		if at, ok := died.(death); ok {
+			steps[at.step]++
+		} else if died != nil {
+			t.Fatal(died)
+		}
+		report, err := dataset.Verify(d.Path(), nil)
+		if err != nil || len(report.Problems) > 0 {
+			t.Errorf("died at %v: %+v, %v", died, report, err)
+		}
+		c.retryAll(t, output, false, nil)
+		if !maps.Equal(tree(t, output), whole) {
+			t.Errorf("died at %v: the next process makes other files", died)
+		}
+		if died == nil {
+			// Results, statistics, manifest and _SUCCESS; then the folders.
+			if want := (map[string]int{"created": 4, "written": 4, "synced": 4, "linked": 4, "durable": 4, "marked": 1, "replaced": 1, "put away": 1}); !maps.Equal(steps, want) {
+				t.Errorf("died at %v, want %v", steps, want)
+			}
+			return
+		}
+	}
+}
