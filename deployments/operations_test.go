@@ -135,8 +135,8 @@ func TestDrill(t *testing.T) {
 	s.wantSame("datasets", want)
 }
 
-// TestLostBroker loses the broker's disk and, in the same moment, the aggregator
-// that holds the job. After setup, resume finishes the job with those who are left:
+// TestLostBroker loses the broker's disk and, in the same moment, the submit and the
+// aggregator that hold the job. After setup, resume finishes the job with those who are left:
 // none of them is started again, and the other aggregator still knows the job.
 func TestLostBroker(t *testing.T) {
 	t.Parallel()
@@ -153,14 +153,15 @@ func TestLostBroker(t *testing.T) {
 	}
 	s.broker.kill()
 	first.kill()
+	submit.kill() // which would go on by itself
 	if err := os.RemoveAll(filepath.Join(s.dir, "nats-data")); err != nil {
 		t.Fatal(err)
 	}
 	s.startBroker()
-	submit.exit() // or it had come to its end
 	s.start("setup").want(0)
 	s.start("resume", "boards", "--wait").want(0)
 	s.wantSame("datasets", want)
+	s.start("resume", "boards", "--wait").want(0) // which has come to its end
 	second.signal(syscall.SIGTERM)
 	second.want(0)
 }

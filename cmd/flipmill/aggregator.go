@@ -44,6 +44,9 @@ other OUTPUTs leave it alone.`,
 }
 
 func aggregate(cmd *cobra.Command, c *config.Config) error {
+	if err := wantFolder(c); err != nil {
+		return err
+	}
 	identity, err := dataset.Identify(c.Output)
 	if err != nil {
 		return err

@@ -82,7 +82,7 @@ func checkCorpus(cmd *cobra.Command, c *config.Config, paths []string) error {
 	case r.Boards == 0:
 		return fmt.Errorf("not one of %d records is a board", r.Records)
 	case c.Strict && r.Rejected > 0:
-		return withCode(exitRejects, fmt.Errorf("%d records were rejected", r.Rejected))
+		return withCode(exitRejects, fmt.Errorf("%s rejected", times(int(r.Rejected), "record was", "records were")))
 	}
 	return nil
 }

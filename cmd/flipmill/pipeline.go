@@ -56,11 +56,14 @@ func (p *pipeline) run(drain, abort context.Context, progress io.Writer, mode st
 	}()
 	temp, err := p.scratch()
 	if err != nil {
-		return fmt.Errorf("make room for the broker: %w", err)
+		return fmt.Errorf("make a folder for what is on its way: %w", err)
 	}
 	defer os.Remove(temp) // another job may have something in it
 	store := filepath.Join(temp, p.job+".nats")
 	server, err := queue.StartServer(queue.ServerOptions{StoreDir: store, Fresh: true})
+	if errors.Is(err, queue.ErrInUse) {
+		return fmt.Errorf("job %s in %s is %w, probably another run of it: wait for that, or name another --job", p.job, p.output, queue.ErrInUse)
+	}
 	if err != nil {
 		return err
 	}

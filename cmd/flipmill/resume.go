@@ -50,7 +50,9 @@ submit begins again and keeps the parts that are committed.`,
 		}
 		var job *wire.Job
 		if errors.Is(err, queue.ErrEnded) {
-			job, err = v.failed(ctx, err)
+			if job, err = v.failed(ctx, err); errors.Is(err, queue.ErrEnded) && v.c.Wait {
+				return v.tell(ctx) // who waits for a job's end is told which it was
+			}
 		} else if err == nil {
 			job, err = v.forsaken(ctx)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -88,7 +89,7 @@ func (r *runner) run(ctx context.Context) error {
 		return err
 	}
 	if r.c.Strict && s.Rejected > 0 {
-		return withCode(exitRejects, fmt.Errorf("%d records were rejected", s.Rejected))
+		return withCode(exitRejects, fmt.Errorf("%s rejected", times(int(s.Rejected), "record was", "records were")))
 	}
 	return nil
 }
@@ -98,12 +99,23 @@ func (r *runner) prepare() (err error) {
 	if r.spec, err = specOf(r.c); err != nil {
 		return err
 	}
+	if err := wantFolder(r.c); err != nil {
+		return err
+	}
 	r.job = jobOf(r.c, r.paths)
 	if m, err := dataset.ReadManifest(dataset.Path(r.c.Output, r.job)); err == nil {
 		r.spec.PartChunks = m.Spec.PartChunks // it may have been compacted: the same records in larger parts
 	}
 	r.dir, err = dataset.Open(r.c.Output, r.job, r.spec)
 	return err
+}
+
+// wantFolder makes an output that is a file an error.
+func wantFolder(c *config.Config) error {
+	if info, err := os.Stat(c.Output); err == nil && !info.IsDir() {
+		return withCode(exitConfig, c.Wrong("output", fmt.Errorf("%s is a file: want a folder, or a name for one", c.Output)))
+	}
+	return nil
 }
 
 // specOf says what is asked for.
@@ -124,6 +136,9 @@ func specOf(c *config.Config) (puzzle.Spec, error) {
 	}
 	if err := checkNamed(c, spec.Format); err != nil {
 		return spec, withCode(exitConfig, err)
+	}
+	if framed := []string{corpus.Lines, corpus.Blocks, corpus.Grid}; spec.Frame != (puzzle.Frame{}) && !slices.Contains(framed, spec.Format) {
+		return spec, withCode(exitConfig, c.Wrong("frame", fmt.Errorf("boards of the format %s have no frame: want --format %s, %s or %s with it", spec.Format, framed[0], framed[1], framed[2])))
 	}
 	if spec.Generate.Kind != "" {
 		var err error

@@ -276,7 +276,7 @@ func TestTwoRunsOfOneJob(t *testing.T) {
 	for lines.Scan() && !strings.Contains(lines.Text(), "job taken up") {
 	}
 	out, err := command(t, dir, "run", "boards.txt", "--size", "5x5", "--job", "j").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "in use by another process") {
+	if err == nil || !strings.Contains(string(out), "job j in out is in use by another process") {
 		t.Errorf("second run: %v\n%s", err, out)
 	}
 	if err := stdin.Close(); err != nil {

@@ -69,7 +69,7 @@ func solve(c *config.Config, paths []string, stdin io.Reader, stdout, stderr io.
 		switch err := puzzles.Next(&rec); {
 		case err == io.EOF:
 			if unsolved > 0 {
-				return fmt.Errorf("%d of the puzzles have no answer", unsolved)
+				return fmt.Errorf("%s no answer", times(unsolved, "of the puzzles has", "of the puzzles have"))
 			}
 			return nil
 		case err != nil:

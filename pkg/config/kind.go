@@ -99,8 +99,8 @@ func rule(dst *puzzle.Rule) Kind {
 	usual := []string{"plus", "fridge", "king", "x", "plus-torus", "king-torus", "x-torus"}
 	k := parsed(dst, "rule", "plus, fridge, king, x or stencil:abc/def/ghi, all but fridge optionally with -torus", func(text string) (puzzle.Rule, error) {
 		r, err := puzzle.ParseRule(text)
-		if err != nil {
-			err = fmt.Errorf("%w%s", err, DidYouMean(text, usual))
+		if base, torus := strings.CutSuffix(text, "-torus"); err != nil && !(torus && slices.Contains(usual, base)) {
+			err = fmt.Errorf("%w%s", err, DidYouMean(text, usual)) // of the others the error says what is wanted
 		}
 		return r, err
 	})

@@ -11,7 +11,7 @@ import (
 // Errors that end a drive.
 var (
 	// ErrOtherCorpus says that committed parts come from another corpus.
-	ErrOtherCorpus = errors.New("committed parts were made from another corpus")
+	ErrOtherCorpus = errors.New("committed parts were made from another corpus: name another job, or remove the dataset")
 	// ErrLost says that something is neither on the broker nor committed any more
 	// that this drive has handed over, or passed by. Another drive brings it again.
 	ErrLost = errors.New("what was handed over is lost")

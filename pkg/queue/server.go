@@ -29,6 +29,9 @@ type ServerOptions struct {
 	SyncAlways bool   // sync every message to disk instead of once a second
 }
 
+// ErrInUse says that another process has a broker on the same store.
+var ErrInUse = errors.New("in use by another process")
+
 // Server is a broker in this process. It listens on no port unless told to,
 // installs no signal handlers, and writes no logs. Streams in memory (see Limits)
 // need no room on its disk.
@@ -164,7 +167,7 @@ func lockFile(dir string) (*os.File, error) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("store %s is in use by another process", dir)
+			return nil, fmt.Errorf("store %s is %w", dir, ErrInUse)
 		}
 		return nil, fmt.Errorf("lock store %s: %w", dir, err)
 	}
