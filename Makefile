@@ -67,12 +67,13 @@ single: ## all tests, on one processor, where other orders of goroutines show
 	$(GO) -C deployments test ./...
 
 # All code runs in the tests of its package and, as processes, in the named tests
-# of the command; the command's others start the same processes more often. The other
-# packages' tests with the cluster tag, and the files with !race, which ask DuckDB, do
-# one thing after the other: there is no race in them to detect.
+# of the command; the command's others start the same processes more often, and its
+# other scripts are verbs that read a dataset, as the tests of pkg/dataset do. The other
+# packages' tests with the cluster tag do one thing after the other, start processes
+# that are not built for it, or ask DuckDB, of which the detector sees nothing.
 race: ## go test with the race detector
 	$(GO) test -race -cpu=4 $$($(GO) list ./... | grep -v /cmd/)
-	$(GO) test -tags=$(TAGS) -race -cpu=4 -run='Scripts|SameBytes|Interrupted|Processes|JobVerbs' ./cmd/...
+	$(GO) test -tags=$(TAGS) -race -cpu=4 -run='Scripts/^run|SameBytes|Interrupted|Processes|JobVerbs' ./cmd/...
 
 fuzz: ## each fuzz target for FUZZTIME (10000x, that is runs)
 	.ci/fuzz $(FUZZTIME)

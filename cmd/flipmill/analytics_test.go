@@ -2,22 +2,9 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
-
-// linkExamples makes the examples known in a folder.
-func linkExamples(t *testing.T, dir string) {
-	t.Helper()
-	examples, err := filepath.Abs("../../examples")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(examples, filepath.Join(dir, "examples")); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // TestAnalytics makes the datasets of docs/analytics.md and puts its questions:
 // each block of SQL has the answer of DuckDB below it.

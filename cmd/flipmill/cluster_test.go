@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -246,5 +247,93 @@ func remove(t *testing.T, js jetstream.JetStream, name, subject string) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestSameBytesWhateverTheWorkers runs one job with different numbers of workers
+// and windows: the datasets are the same, byte for byte.
+func TestSameBytesWhateverTheWorkers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeCorpus(t, filepath.Join(dir, "boards.txt"), 300_000)
+	args := []string{"run", "boards.txt", "--size", "5x5", "--target", "either", "--part-chunks", "2"}
+	flipmill(t, dir, append(args, "-o", "one", "--workers", "1")...)
+	flipmill(t, dir, append(args, "-o", "four", "--workers", "4", "--window", "1")...)
+	flipmill(t, dir, append(args, "-o", "nine", "--workers", "9", "--window", "8")...)
+	want := hashes(t, filepath.Join(dir, "one"))
+	if len(want) < 8 { // results and rejects of several parts, statistics, manifest, _SUCCESS
+		t.Fatalf("only %d files: %v", len(want), want)
+	}
+	wantSame(t, hashes(t, filepath.Join(dir, "four")), want)
+	wantSame(t, hashes(t, filepath.Join(dir, "nine")), want)
+	flipmill(t, dir, "verify", "four/job=boards")
+}
+
+// TestInterruptedRunIsFinishedByTheSameCommand kills runs after their n-th part:
+// the next one keeps what is committed, and the dataset is that of an
+// undisturbed run.
+func TestInterruptedRunIsFinishedByTheSameCommand(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeCorpus(t, filepath.Join(dir, "boards.txt"), 400_000)
+	args := []string{"run", "boards.txt", "--size", "5x5", "--part-chunks", "1", "--log-level", "info"}
+	flipmill(t, dir, append(args, "-o", "calm")...)
+	want := hashes(t, filepath.Join(dir, "calm"))
+
+	args = append(args, "-o", "rough")
+	var kept map[string]string // parts that an interrupted run has left
+	for round, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
+		exit := interrupt(t, command(t, dir, args...), 2, signal)
+		switch {
+		case exit == nil:
+			t.Fatalf("round %d: the run was over before it could be interrupted", round)
+		case signal == syscall.SIGKILL && exit.ExitCode() != -1,
+			signal != syscall.SIGKILL && exit.ExitCode() != 128+int(signal):
+			t.Errorf("round %d: after %v the exit code is %d", round, signal, exit.ExitCode())
+		}
+		now := hashes(t, filepath.Join(dir, "rough", "job=boards"))
+		for name, sum := range kept {
+			if now[name] != sum {
+				t.Errorf("round %d: %s was committed before and is %q now", round, name, now[name])
+			}
+		}
+		if len(now) <= len(kept) {
+			t.Errorf("round %d: no progress: %d files, then %d", round, len(kept), len(now))
+		}
+		kept = now
+		if _, ok := now["manifest.json"]; ok {
+			t.Errorf("round %d: an unfinished dataset has a manifest", round)
+		}
+	}
+	flipmill(t, dir, args...)
+	wantSame(t, hashes(t, filepath.Join(dir, "rough")), want)
+}
+
+// TestProcesses runs one job over a NATS server with two workers and an
+// aggregator: the dataset is that of flipmill run.
+func TestProcesses(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil)
+	want := calm(t, c.dir)
+	aggregator := c.start("aggregator", "-o", "far")
+	workers := []*process{c.start("worker", "--workers", "1"), c.start("worker", "--workers", "2")}
+	submit := c.run("submit", append(smallJob, "--wait", "--json")...)
+	var outcome submitted
+	if err := json.Unmarshal([]byte(submit.out.String()), &outcome); err != nil {
+		t.Fatal(err)
+	}
+	if records := int64(12*65_536 - 1000); outcome != (submitted{"boards", "done", records, 12, records}) {
+		t.Errorf("submit says %+v", outcome)
+	}
+	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
+	flipmill(t, c.dir, "verify", "far/job=boards")
+
+	// A finished job that is submitted again is compared, and nothing changes.
+	c.run("submit", append(smallJob, "--wait")...)
+	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
+
+	for _, p := range append(workers, aggregator) {
+		p.signal(syscall.SIGTERM)
+		p.succeed() // a service that was told to stop ends well
 	}
 }

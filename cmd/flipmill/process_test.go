@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -267,35 +266,6 @@ func calm(t *testing.T, dir string) map[string]string {
 	writeSmallBoards(t, filepath.Join(dir, "boards.txt"), 12)
 	flipmill(t, dir, append([]string{"run", "-o", "calm"}, smallJob...)...)
 	return hashes(t, filepath.Join(dir, "calm", "job=boards"))
-}
-
-// TestProcesses runs one job over a NATS server with two workers and an
-// aggregator: the dataset is that of flipmill run.
-func TestProcesses(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, nil)
-	want := calm(t, c.dir)
-	aggregator := c.start("aggregator", "-o", "far")
-	workers := []*process{c.start("worker", "--workers", "1"), c.start("worker", "--workers", "2")}
-	submit := c.run("submit", append(smallJob, "--wait", "--json")...)
-	var outcome submitted
-	if err := json.Unmarshal([]byte(submit.out.String()), &outcome); err != nil {
-		t.Fatal(err)
-	}
-	if records := int64(12*65_536 - 1000); outcome != (submitted{"boards", "done", records, 12, records}) {
-		t.Errorf("submit says %+v", outcome)
-	}
-	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
-	flipmill(t, c.dir, "verify", "far/job=boards")
-
-	// A finished job that is submitted again is compared, and nothing changes.
-	c.run("submit", append(smallJob, "--wait")...)
-	wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
-
-	for _, p := range append(workers, aggregator) {
-		p.signal(syscall.SIGTERM)
-		p.succeed() // a service that was told to stop ends well
-	}
 }
 
 func check(t testing.TB, err error) {

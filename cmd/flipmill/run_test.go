@@ -103,25 +103,6 @@ func wantSame(t *testing.T, got, want map[string]string) {
 	}
 }
 
-// TestSameBytesWhateverTheWorkers runs one job with different numbers of workers
-// and windows: the datasets are the same, byte for byte.
-func TestSameBytesWhateverTheWorkers(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	writeCorpus(t, filepath.Join(dir, "boards.txt"), 300_000)
-	args := []string{"run", "boards.txt", "--size", "5x5", "--target", "either", "--part-chunks", "2"}
-	flipmill(t, dir, append(args, "-o", "one", "--workers", "1")...)
-	flipmill(t, dir, append(args, "-o", "four", "--workers", "4", "--window", "1")...)
-	flipmill(t, dir, append(args, "-o", "nine", "--workers", "9", "--window", "8")...)
-	want := hashes(t, filepath.Join(dir, "one"))
-	if len(want) < 8 { // results and rejects of several parts, statistics, manifest, _SUCCESS
-		t.Fatalf("only %d files: %v", len(want), want)
-	}
-	wantSame(t, hashes(t, filepath.Join(dir, "four")), want)
-	wantSame(t, hashes(t, filepath.Join(dir, "nine")), want)
-	flipmill(t, dir, "verify", "four/job=boards")
-}
-
 // interrupt starts a run, sends the signal as soon as the run has committed a
 // number of parts, and returns how the process ended.
 func interrupt(t *testing.T, cmd *exec.Cmd, parts int, signal syscall.Signal) *exec.ExitError {
@@ -145,46 +126,6 @@ func interrupt(t *testing.T, cmd *exec.Cmd, parts int, signal syscall.Signal) *e
 	}
 	exit, _ := errors.AsType[*exec.ExitError](cmd.Wait())
 	return exit
-}
-
-// TestInterruptedRunIsFinishedByTheSameCommand kills runs after their n-th part:
-// the next one keeps what is committed, and the dataset is that of an
-// undisturbed run.
-func TestInterruptedRunIsFinishedByTheSameCommand(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	writeCorpus(t, filepath.Join(dir, "boards.txt"), 400_000)
-	args := []string{"run", "boards.txt", "--size", "5x5", "--part-chunks", "1", "--log-level", "info"}
-	flipmill(t, dir, append(args, "-o", "calm")...)
-	want := hashes(t, filepath.Join(dir, "calm"))
-
-	args = append(args, "-o", "rough")
-	var kept map[string]string // parts that an interrupted run has left
-	for round, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
-		exit := interrupt(t, command(t, dir, args...), 2, signal)
-		switch {
-		case exit == nil:
-			t.Fatalf("round %d: the run was over before it could be interrupted", round)
-		case signal == syscall.SIGKILL && exit.ExitCode() != -1,
-			signal != syscall.SIGKILL && exit.ExitCode() != 128+int(signal):
-			t.Errorf("round %d: after %v the exit code is %d", round, signal, exit.ExitCode())
-		}
-		now := hashes(t, filepath.Join(dir, "rough", "job=boards"))
-		for name, sum := range kept {
-			if now[name] != sum {
-				t.Errorf("round %d: %s was committed before and is %q now", round, name, now[name])
-			}
-		}
-		if len(now) <= len(kept) {
-			t.Errorf("round %d: no progress: %d files, then %d", round, len(kept), len(now))
-		}
-		kept = now
-		if _, ok := now["manifest.json"]; ok {
-			t.Errorf("round %d: an unfinished dataset has a manifest", round)
-		}
-	}
-	flipmill(t, dir, args...)
-	wantSame(t, hashes(t, filepath.Join(dir, "rough")), want)
 }
 
 // TestRunInterruptedAsItStarts: the signal is the outcome, not what it made fail.
@@ -286,5 +227,17 @@ func TestTwoRunsOfOneJob(t *testing.T) {
 	}
 	if err := first.Wait(); err != nil {
 		t.Errorf("first run: %v", err)
+	}
+}
+
+// linkExamples makes the examples known in a folder.
+func linkExamples(t *testing.T, dir string) {
+	t.Helper()
+	examples, err := filepath.Abs("../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(examples, filepath.Join(dir, "examples")); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -3,78 +3,11 @@ package queue
 import (
 	"context"
 	"iter"
-	"net"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/flipmill/flipmill/pkg/wire"
 )
-
-// The broker comes back without the log, or with one that ends earlier. A
-// follower that went on would never see what is stored in the same places anew.
-func TestLostLogEndsFollowers(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		name   string
-		damage func(store, older string) error
-	}{
-		{"empty store", func(store, _ string) error { return os.RemoveAll(store) }},
-		{"older store", func(store, older string) error {
-			if err := os.RemoveAll(store); err != nil {
-				return err
-			}
-			return os.CopyFS(store, os.DirFS(older))
-		}},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			ctx := testContext(t)
-			dir, older := t.TempDir(), t.TempDir()
-			s := start(t, ServerOptions{StoreDir: dir, Listen: "127.0.0.1:0"})
-			address := s.ns.Addr().(*net.TCPAddr).String()
-			c := connect(t, Options{URL: "nats://" + address})
-			ok(t, c.Setup(ctx, Limits{}))
-			ok(t, c.PublishResult(ctx, wire.ID{Job: "j", Chunk: 0}, []byte("0")))
-			s.Close()
-			ok(t, os.CopyFS(older, os.DirFS(filepath.Join(dir, "jetstream"))))
-			s = start(t, ServerOptions{StoreDir: dir, Listen: address})
-			ok(t, c.PublishResult(ctx, wire.ID{Job: "j", Chunk: 1}, []byte("1")))
-
-			read, ended := make(chan struct{}, 2), make(chan error, 1)
-			go func() {
-				for _, err := range c.Results(ctx, "j") {
-					if err != nil {
-						ended <- err
-						return
-					}
-					read <- struct{}{}
-				}
-			}()
-			<-read
-			<-read
-			s.Close()
-			ok(t, test.damage(filepath.Join(dir, "jetstream"), older))
-			start(t, ServerOptions{StoreDir: dir, Listen: address})
-			wantError(t, <-ended, ErrNotFound)
-		})
-	}
-}
-
-func TestDeletedLogEndsFollowers(t *testing.T) {
-	t.Parallel() // it waits for the next check
-	ctx := testContext(t)
-	c := setUp(t, Limits{})
-	ok(t, c.PublishResult(ctx, wire.ID{Job: "j", Chunk: 0}, []byte("0")))
-	for _, err := range c.Results(ctx, "j") {
-		if err != nil {
-			wantError(t, err, ErrNotFound)
-			break
-		}
-		ok(t, c.js.DeleteStream(ctx, resultsStream))
-		ok(t, c.Setup(ctx, Limits{}))
-	}
-}
 
 func TestEnsureLeavesWhatIsThere(t *testing.T) {
 	ctx := testContext(t)
