@@ -27,6 +27,17 @@ func (c *cluster) aggregators(output, lease string, names ...string) map[string]
 	return all
 }
 
+// takenUp waits until one of two aggregators has taken up the job, and returns that one
+// first.
+func takenUp(a, b *process) (holder, other *process) {
+	select {
+	case <-a.said("job taken up"):
+		return a, b
+	case <-b.said("job taken up"):
+		return b, a
+	}
+}
+
 // TestAggregatorsStandIn has two aggregators in one folder: the one that holds the
 // job is killed, and the other goes on after the lease; that one is stopped, and a
 // third goes on at once.
@@ -36,12 +47,7 @@ func TestAggregatorsStandIn(t *testing.T) {
 	want := calm(t, c.dir)
 	all := c.aggregators("far", "2s", "a", "b")
 	submit := c.start("submit", append(smallJob, "--window", "1", "--wait")...)
-	first, second := all["a"], all["b"]
-	select {
-	case <-first.said("job taken up"):
-	case <-second.said("job taken up"):
-		first, second = second, first
-	}
+	first, second := takenUp(all["a"], all["b"])
 	worker := c.start("worker", "--workers", "1")
 	first.await("part committed", 1)
 	worker.kill() // so that the job waits for all that follows

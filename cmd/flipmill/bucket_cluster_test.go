@@ -71,14 +71,7 @@ func TestRunIntoBucket(t *testing.T) {
 			}
 		}
 		now := b.copyOf(t, "out")
-		for name, sum := range kept {
-			if now[name] != sum {
-				t.Errorf("round %d: %s was committed before and is %q now", round, name, now[name])
-			}
-		}
-		if len(now) <= len(kept) {
-			t.Errorf("round %d: no progress: %d files, then %d", round, len(kept), len(now))
-		}
+		wantGrown(t, round, now, kept)
 		kept = now
 	}
 	closed.Store(true)
@@ -117,12 +110,7 @@ func TestAggregatorsOfABucket(t *testing.T) {
 	want := calm(t, c.dir)
 	all := c.aggregators("s3://far/out", "2s", "a", "b")
 	submit := c.start("submit", append(smallJob, "--window", "1", "--wait")...)
-	first, second := all["a"], all["b"]
-	select {
-	case <-first.said("job taken up"):
-	case <-second.said("job taken up"):
-		first, second = second, first
-	}
+	first, second := takenUp(all["a"], all["b"])
 	worker := c.start("worker", "--workers", "1")
 	first.await("part committed", 1)
 	worker.kill() // so that the job waits for all that follows

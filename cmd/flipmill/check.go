@@ -15,6 +15,7 @@ import (
 	"github.com/flipmill/flipmill/pkg/corpus"
 	"github.com/flipmill/flipmill/pkg/dataset"
 	"github.com/flipmill/flipmill/pkg/puzzle"
+	"github.com/flipmill/flipmill/pkg/view"
 	"github.com/flipmill/flipmill/pkg/wire"
 	"github.com/flipmill/flipmill/producer"
 )
@@ -82,7 +83,7 @@ func checkCorpus(cmd *cobra.Command, c *config.Config, paths []string) error {
 	case r.Boards == 0:
 		return fmt.Errorf("not one of %d records is a board", r.Records)
 	case c.Strict && r.Rejected > 0:
-		return withCode(exitRejects, fmt.Errorf("%s rejected", times(int(r.Rejected), "record was", "records were")))
+		return withCode(exitRejects, fmt.Errorf("%s rejected", view.Times(int(r.Rejected), "record was", "records were")))
 	}
 	return nil
 }

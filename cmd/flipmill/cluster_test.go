@@ -269,6 +269,19 @@ func TestSameBytesWhateverTheWorkers(t *testing.T) {
 	flipmill(t, dir, "verify", "four/job=boards")
 }
 
+// wantGrown wants the files that an interrupted run has left, and more.
+func wantGrown(t *testing.T, round int, now, kept map[string]string) {
+	t.Helper()
+	for name, sum := range kept {
+		if now[name] != sum {
+			t.Errorf("round %d: %s was committed before and is %q now", round, name, now[name])
+		}
+	}
+	if len(now) <= len(kept) {
+		t.Errorf("round %d: no progress: %d files, then %d", round, len(kept), len(now))
+	}
+}
+
 // TestInterruptedRunIsFinishedByTheSameCommand kills runs after their n-th part:
 // the next one keeps what is committed, and the dataset is that of an
 // undisturbed run.
@@ -292,14 +305,7 @@ func TestInterruptedRunIsFinishedByTheSameCommand(t *testing.T) {
 			t.Errorf("round %d: after %v the exit code is %d", round, signal, exit.ExitCode())
 		}
 		now := hashes(t, filepath.Join(dir, "rough", "job=boards"))
-		for name, sum := range kept {
-			if now[name] != sum {
-				t.Errorf("round %d: %s was committed before and is %q now", round, name, now[name])
-			}
-		}
-		if len(now) <= len(kept) {
-			t.Errorf("round %d: no progress: %d files, then %d", round, len(kept), len(now))
-		}
+		wantGrown(t, round, now, kept)
 		kept = now
 		if _, ok := now["manifest.json"]; ok {
 			t.Errorf("round %d: an unfinished dataset has a manifest", round)

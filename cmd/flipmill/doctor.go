@@ -78,7 +78,7 @@ func sumUp(findings []queue.Finding) error {
 	case 1:
 		return errors.New("1 finding")
 	}
-	return errors.New(times(bad, "finding", "findings"))
+	return errors.New(view.Times(bad, "finding", "findings"))
 }
 
 // lookAtBroker returns an error, too, if it could not look at all.

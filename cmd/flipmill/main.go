@@ -74,14 +74,6 @@ func load(cmd *cobra.Command) (*config.Config, error) {
 	return c, withCode(exitConfig, err)
 }
 
-// times writes a number and what there are so many of.
-func times(n int, one, many string) string {
-	if n == 1 {
-		many = one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
 // wantArgs makes a wrong number of arguments an error of usage that says what
 // is expected. So is an empty one, which a variable of a script that is not set
 // makes: no verb may take it for the working folder.

@@ -21,6 +21,7 @@ import (
 	"github.com/flipmill/flipmill/pkg/object"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/solver"
+	"github.com/flipmill/flipmill/pkg/view"
 )
 
 func newRun() *cobra.Command {
@@ -89,7 +90,7 @@ func (r *runner) run(ctx context.Context) error {
 		return err
 	}
 	if r.c.Strict && s.Rejected > 0 {
-		return withCode(exitRejects, fmt.Errorf("%s rejected", times(int(s.Rejected), "record was", "records were")))
+		return withCode(exitRejects, fmt.Errorf("%s rejected", view.Times(int(s.Rejected), "record was", "records were")))
 	}
 	return nil
 }
@@ -137,7 +138,7 @@ func specOf(c *config.Config) (puzzle.Spec, error) {
 	if err := checkNamed(c, spec.Format); err != nil {
 		return spec, withCode(exitConfig, err)
 	}
-	if framed := []string{corpus.Lines, corpus.Blocks, corpus.Grid}; spec.Frame != (puzzle.Frame{}) && !slices.Contains(framed, spec.Format) {
+	if framed := corpus.Framed(); spec.Frame != (puzzle.Frame{}) && !slices.Contains(framed, spec.Format) {
 		return spec, withCode(exitConfig, c.Wrong("frame", fmt.Errorf("boards of the format %s have no frame: want --format %s, %s or %s with it", spec.Format, framed[0], framed[1], framed[2])))
 	}
 	if spec.Generate.Kind != "" {

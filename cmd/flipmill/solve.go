@@ -13,6 +13,7 @@ import (
 	"github.com/flipmill/flipmill/pkg/corpus"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/solver"
+	"github.com/flipmill/flipmill/pkg/view"
 )
 
 func newSolve() *cobra.Command {
@@ -69,7 +70,7 @@ func solve(c *config.Config, paths []string, stdin io.Reader, stdout, stderr io.
 		switch err := puzzles.Next(&rec); {
 		case err == io.EOF:
 			if unsolved > 0 {
-				return fmt.Errorf("%s no answer", times(unsolved, "of the puzzles has", "of the puzzles have"))
+				return fmt.Errorf("%s no answer", view.Times(unsolved, "of the puzzles has", "of the puzzles have"))
 			}
 			return nil
 		case err != nil:

@@ -37,7 +37,7 @@ doubled or altered.`,
 				return fmt.Errorf("write the report: %w", err)
 			}
 			if n := len(report.Problems); n > 0 {
-				return withCode(exitVerifyFailed, fmt.Errorf("%s: %s", args[0], times(n, "problem", "problems")))
+				return withCode(exitVerifyFailed, fmt.Errorf("%s: %s", args[0], view.Times(n, "problem", "problems")))
 			}
 			return nil
 		},

@@ -213,6 +213,9 @@ func Open(paths []string, opts Options, stdin io.Reader) (*Corpus, error) {
 	return c, nil
 }
 
+// Framed returns the formats that may have a frame.
+func Framed() []string { return []string{Lines, Blocks, Grid} }
+
 func (o Options) validate() error {
 	known := false
 	for _, f := range Formats() {
@@ -221,7 +224,7 @@ func (o Options) validate() error {
 	switch {
 	case !known:
 		return fmt.Errorf("corpus format %q: want %s", o.Format, strings.Join(Formats(), ", "))
-	case o.Frame != puzzle.Frame{} && !slices.Contains([]string{Lines, Blocks, Grid}, o.Format):
+	case o.Frame != puzzle.Frame{} && !slices.Contains(Framed(), o.Format):
 		return fmt.Errorf("corpus format %s has no frame: want %s, %s or %s with it", o.Format, Lines, Blocks, Grid)
 	case o.Frame.Square && o.Format != Grid:
 		return fmt.Errorf("frame %s: only the format %s has headers to be square", o.Frame, Grid)

@@ -73,7 +73,7 @@ func (s *Site) boardsPage(ctx context.Context, r *http.Request) (*content, error
 	for _, row := range rows {
 		card := boardCard{Row: row, Path: fmt.Sprintf("/jobs/%s/boards/%d", job, row.Index)}
 		if row.MinMoves != nil {
-			card.Presses = fmt.Sprintf("%d %s", *row.MinMoves, plural(int(*row.MinMoves), "press", "presses"))
+			card.Presses = view.Times(int(*row.MinMoves), "press", "presses")
 		}
 		if row.Reason == nil && row.Board != nil && row.Rows != nil && row.Cols != nil && *row.Rows**row.Cols <= mostCells {
 			b := draw.Board{Rows: int(*row.Rows), Cols: int(*row.Cols), Cells: *row.Board}
@@ -301,7 +301,7 @@ func (d *boardData) steps(rule puzzle.Rule, asked string) error {
 // tell says what a board looks like at its step.
 func (d *boardData) tell(cells string) string {
 	ones := strings.Count(cells, "1")
-	text := fmt.Sprintf("%s of %s cells %s 1.", view.Thousands(int64(ones)), view.Thousands(int64(len(cells))), plural(ones, "is", "are"))
+	text := fmt.Sprintf("%s of %s cells %s 1.", view.Thousands(int64(ones)), view.Thousands(int64(len(cells))), view.Plural(ones, "is", "are"))
 	switch {
 	case d.Solution == nil:
 		return text

@@ -249,7 +249,7 @@ func (s *Site) jobsPage(ctx context.Context, _ *http.Request) (*content, error) 
 		}
 		page.Jobs = append(page.Jobs, v)
 	}
-	c := &content{Title: "Jobs", Events: "/events", Say: fmt.Sprintf("%d %s under way", open, plural(open, "job", "jobs"))}
+	c := &content{Title: "Jobs", Events: "/events", Say: view.Times(open, "job", "jobs") + " under way"}
 	for _, id := range []string{"jobs", "backlog"} {
 		part, err := s.section(id, page)
 		if err != nil {

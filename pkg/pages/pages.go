@@ -144,15 +144,8 @@ func (s *Site) load() {
 	s.templates = template.Must(template.New("").Funcs(template.FuncMap{
 		"asset":     func(name string) string { return "/assets/" + name + "?" + s.assets[name].tag },
 		"thousands": view.Thousands, "short": view.Short, "bytes": func(n int64) string { return view.Short(float64(n)) + "B" }, "percent": percent, "took": took, "harmless": view.Harmless,
-		"share": view.Share, "times": func(n int, one, many string) string { return fmt.Sprintf("%d %s", n, plural(n, one, many)) },
+		"share": view.Share, "times": view.Times,
 	}).ParseFS(files, "templates/*.html"))
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }
 
 // asset answers with a file that pages load. Its address changes with it.

@@ -25,6 +25,17 @@ func Thousands(n int64) string {
 	return string(out)
 }
 
+// Times writes a number and what there are so many of, as in "2 parts".
+func Times(n int, one, many string) string { return strconv.Itoa(n) + " " + Plural(n, one, many) }
+
+// Plural returns the word for so many.
+func Plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
 // Short writes a number in little room: 1500000 is 1.5M.
 func Short(v float64) string {
 	for _, unit := range [...]struct {
