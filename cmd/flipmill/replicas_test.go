@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,20 +67,39 @@ func (r *replicated) startServer(name string) {
 	r.servers[name] = start(r.t, nil, r.dir, "env", append(slices.Clone(r.environments[name]), "nats-server", "-c", conf, "-m", monitor)...)
 }
 
-// freeAddresses returns addresses on this host that nobody uses. They are below
-// the ports that connections are given, so that nobody will.
+// The ports that freeAddresses gives. They begin anywhere, since another run of the
+// tests may be under way, and go up, since tests run side by side.
+var (
+	firstPort  = 10_000 + rand.Int32N(20_000)
+	portsGiven atomic.Int32
+)
+
+// freeAddresses returns addresses on this host that nobody uses. No other call returns
+// them, and they are below the ports that connections are given, so that nobody
+// will.
 func freeAddresses(t testing.TB, n int) (addresses []string) {
 	t.Helper()
 	for len(addresses) < n {
-		address := fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))
+		address := fmt.Sprint("127.0.0.1:", firstPort+portsGiven.Add(1))
 		l, err := net.Listen("tcp", address)
 		if err != nil {
 			continue
 		}
-		l.Close()
+		check(t, l.Close())
 		addresses = append(addresses, address)
 	}
 	return addresses
+}
+
+// TestFreeAddresses asks for so many addresses that, drawn from 20,000, they would
+// hold one twice.
+func TestFreeAddresses(t *testing.T) {
+	t.Parallel()
+	given := freeAddresses(t, 500)
+	slices.Sort(given)
+	if len(slices.Compact(given)) != 500 {
+		t.Error("an address is given twice")
+	}
 }
 
 // leader returns the name of the server that leads a stream.
