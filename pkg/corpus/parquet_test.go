@@ -49,10 +49,15 @@ func readFile(t testing.TB, path string, opts corpus.Options) ([]string, []strin
 	return shown, raws
 }
 
+// parquetCodecs are those of DuckDB, but for the one of Hadoop that nobody writes any more.
+func parquetCodecs() []string {
+	return []string{"uncompressed", "snappy", "gzip", "zstd", "brotli", "lz4_raw"}
+}
+
 // TestParquetTypes reads one board in every form, with each codec in turn.
 func TestParquetTypes(t *testing.T) {
 	sized := puzzle.Size{Rows: 2, Cols: 3}
-	codecs := []string{"uncompressed", "snappy", "gzip", "zstd"}
+	codecs := parquetCodecs()
 	for i, test := range []struct {
 		board string
 		size  puzzle.Size
@@ -122,7 +127,6 @@ func TestParquetFaults(t *testing.T) {
 		{"SELECT {a: 1, b: 2} AS board", "", "column board: it has 2 members"},
 		{"SELECT 1 AS x", "", `no column "board" among "x"`},
 		{"SELECT '0/1' AS board, [1] AS id", "", "column id: it is no single value"},
-		{"SELECT '0/1' AS board", ", COMPRESSION brotli", "codec BROTLI is not read"},
 	} {
 		path := writeParquet(t, test.query, test.options)
 		if _, err := corpus.Open([]string{path}, corpus.Options{}, nil); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), test.want) {
@@ -161,7 +165,7 @@ func TestParquetMutants(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	path := filepath.Join(t.TempDir(), "mutant.parquet")
 	for _, data := range parquetSeeds(t) {
-		for range 40 {
+		for range 27 {
 			mutant := slices.Clone(data)
 			for range 1 + rng.IntN(4) {
 				mutant[rng.IntN(len(mutant))] = byte(rng.Uint32())
@@ -178,7 +182,7 @@ func TestParquetMutants(t *testing.T) {
 }
 
 func parquetSeeds(t testing.TB) (seeds [][]byte) {
-	for _, codec := range []string{"uncompressed", "snappy", "gzip", "zstd"} {
+	for _, codec := range parquetCodecs() {
 		for _, board := range []string{"'01/10'", "[[0, i % 2], [1, 0]]", "['0', '1']"} {
 			data, err := os.ReadFile(writeParquet(t, "SELECT i AS id, "+board+" AS board FROM range(9) r(i)", ", COMPRESSION "+codec))
 			if err != nil {
