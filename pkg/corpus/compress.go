@@ -10,8 +10,6 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
-	"github.com/ulikunitz/xz"
-	"github.com/ulikunitz/xz/lzma"
 )
 
 // maxWindow is the most that a compressed file may ask a reader to remember, in
@@ -58,9 +56,10 @@ func (s *source) compressed() bool {
 	return is
 }
 
-// longestHead is how many bytes tell a compression and what it asks for: those
-// of xz up to the end of checkDictionary.
-const longestHead = 12 + 2 + 2*9 + 3
+// longestHead is how many bytes tell a compression: those of bzip2.
+const longestHead = 4 + 6
+
+const xzMagic = "\xfd7zXZ\x00"
 
 // decoderOf tells a compression from the first bytes of a file.
 func decoderOf(head []byte) (kind string, open func(*source, io.Reader) (io.Reader, error)) {
@@ -72,13 +71,8 @@ func decoderOf(head []byte) (kind string, open func(*source, io.Reader) (io.Read
 		return "zstd", openZstd
 	case has(0, "BZh") && (has(4, "1AY&SY") || has(4, "\x17\x72\x45\x38\x50\x90")):
 		return "bzip2", func(_ *source, in io.Reader) (io.Reader, error) { return bzip2.NewReader(in), nil }
-	case has(0, "\xfd7zXZ\x00"):
-		return "xz", func(_ *source, in io.Reader) (io.Reader, error) {
-			if err := checkDictionary(head); err != nil {
-				return nil, err
-			}
-			return newXZ(in)
-		}
+	case has(0, xzMagic):
+		return "xz", func(_ *source, in io.Reader) (io.Reader, error) { return newXZ(in) }
 	}
 	return "", nil
 }
@@ -91,67 +85,6 @@ func openZstd(s *source, in io.Reader) (io.Reader, error) {
 	}
 	s.closers = append(s.closers, func() error { z.Close(); return nil })
 	return z, nil
-}
-
-// xzReader tells a file of xz that is cut off between two of its blocks: to the
-// package that reads it, that is the end.
-type xzReader struct {
-	in   io.Reader
-	text io.Reader
-	last [2]byte // read of in, but for the zeros that may pad a stream
-}
-
-func newXZ(in io.Reader) (io.Reader, error) {
-	x := &xzReader{in: in}
-	var err error
-	x.text, err = xz.NewReader(readerFunc(x.readStored))
-	return x, err
-}
-
-type readerFunc func(p []byte) (int, error)
-
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
-
-func (x *xzReader) readStored(p []byte) (int, error) {
-	n, err := x.in.Read(p)
-	if seen := bytes.TrimRight(p[:n], "\x00"); len(seen) > 1 {
-		x.last = [2]byte(seen[len(seen)-2:])
-	} else if len(seen) == 1 {
-		x.last = [2]byte{x.last[1], seen[0]}
-	}
-	return n, err
-}
-
-// Read reads expanded bytes.
-func (x *xzReader) Read(p []byte) (int, error) {
-	n, err := x.text.Read(p)
-	if err == io.EOF && string(x.last[:]) != "YZ" { // with which every stream ends
-		err = io.ErrUnexpectedEOF
-	}
-	return n, err
-}
-
-// checkDictionary reports the first block of an xz file if it asks for too large
-// a dictionary. Its header is: size, flags, two sizes of up to 9 bytes if flags
-// say so, then the filter's number (0x21), 1, and the dictionary's size.
-func checkDictionary(head []byte) error {
-	const streamHeader = 12
-	if len(head) < streamHeader+2 {
-		return nil // too short to be a file: its reader says so
-	}
-	flags, rest := head[streamHeader+1], head[streamHeader+2:]
-	for _, has := range []byte{0x40, 0x80} {
-		for more := flags&has != 0; more && len(rest) > 0; rest = rest[1:] {
-			more = rest[0]&0x80 != 0
-		}
-	}
-	if len(rest) < 3 || rest[0] != 0x21 {
-		return nil // no filter that the reader knows
-	}
-	if size, err := lzma.DecodeDictCap(rest[2]); err == nil && size > maxWindow {
-		return fmt.Errorf("its dictionary of %d bytes is larger than %d", size, maxWindow)
-	}
-	return nil
 }
 
 // expansion is the text of a compressed source. It says what is wrong with the

@@ -35,6 +35,7 @@ func TestCompressed(t *testing.T) {
 		"bzip2, streams":  made(t, "boards-streams.bz2"),
 		"xz":              made(t, "boards.xz"),
 		"xz, streams":     made(t, "boards-streams.xz"),
+		"xz, sizes":       made(t, "boards-sizes.xz"), // in the headers of its blocks; zeros between its streams
 	} {
 		path := writeFile(t, "boards", stored)
 		c, err := corpus.Open([]string{path}, corpus.Options{}, nil)
