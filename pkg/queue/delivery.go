@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -55,14 +56,39 @@ func (d *Delivery) Parse(t *wire.Task) error {
 	return nil
 }
 
+// errForgotten says that a task comes again, whatever we say of this delivery of it.
+var errForgotten = errors.New("the broker has forgotten that it delivered it")
+
 // DoubleAck says that the task is done: its result is stored. It waits until
 // the broker has noted it. After an error the task may be delivered again.
 func (d *Delivery) DoubleAck(ctx context.Context) error {
 	d.tasks.alive.remove(d)
-	if err := d.tasks.conn.once(ctx, func(ctx context.Context) error { return d.msg.AckSync(nats.Context(ctx)) }); err != nil {
+	err := d.tasks.conn.do(ctx, func(ctx context.Context) error {
+		err := d.msg.AckSync(nats.Context(ctx))
+		if errors.Is(err, context.DeadlineExceeded) && d.isForgotten(ctx) {
+			return errForgotten
+		}
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("acknowledge chunk %d of job %s: %w", d.ID.Chunk, d.ID.Job, err)
 	}
 	return nil
+}
+
+// isForgotten reports whether the broker no longer knows of the delivery, after an
+// acknowledgement without an answer. A server notes a little later than it delivers how
+// far it has come. If it is killed in between it goes on from there, and answers
+// nothing to what is beyond.
+func (d *Delivery) isForgotten(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), firstAttempt)
+	defer cancel()
+	meta, err := d.msg.Metadata()
+	if err != nil {
+		return false
+	}
+	lane, err := d.tasks.conn.js.Consumer(ctx, tasksStream, string(d.Lane))
+	return err == nil && lane.CachedInfo().Delivered.Stream < meta.Sequence.Stream
 }
 
 // NakWithDelay gives the task back, to be delivered again after the delay, or

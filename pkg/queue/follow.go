@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"sync"
@@ -60,7 +61,7 @@ func (c *Conn) snapshot(ctx context.Context, stream string, headersOnly bool, fi
 			return err
 		}
 		defer c.dismiss(ctx, stream, consumer)
-		for {
+		for left := consumer.CachedInfo().NumPending; left > 0; {
 			before := len(all)
 			batch, err := consumer.FetchNoWait(snapshotBatch)
 			if err != nil {
@@ -74,16 +75,32 @@ func (c *Conn) snapshot(ctx context.Context, stream string, headersOnly bool, fi
 				if all = append(all, logged{m, meta}); meta.Sequence.Consumer != uint64(len(all)) {
 					return errGap
 				}
+				left = meta.NumPending
 			}
 			if err := batch.Error(); err != nil {
 				return err
 			}
 			if len(all) == before {
-				return nil
+				return isRead(ctx, consumer)
 			}
 		}
+		return nil
 	})
 	return all, err
+}
+
+// isRead returns nil if nothing is left to read for a consumer that brings nothing
+// more: what was left has been removed. To the client that looks the same as a request,
+// or an answer, that was lost on its way.
+func isRead(ctx context.Context, consumer jetstream.Consumer) error {
+	info, err := consumer.Info(ctx)
+	switch {
+	case errors.Is(err, jetstream.ErrConsumerNotFound): // the broker was away, too
+		return errGap
+	case err == nil && info.NumPending > 0:
+		return errGap
+	}
+	return err
 }
 
 // snapshotBatch is how many messages of a snapshot are asked for at a time.

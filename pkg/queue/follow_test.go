@@ -1,8 +1,12 @@
 package queue
 
 import (
+	"bytes"
 	"context"
 	"iter"
+	"net"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -87,4 +91,64 @@ func TestManyFollow(t *testing.T) {
 	if n := s.CachedInfo().State.Consumers; n != many {
 		t.Errorf("%d consumers, want %d", n, many)
 	}
+}
+
+// TestSnapshotOverLostConnection: the connection is lost when records are asked for, so
+// that the request never comes to the broker. They are read all the same: nobody takes
+// what did not answer for an empty list.
+func TestSnapshotOverLostConnection(t *testing.T) {
+	t.Parallel()
+	ctx := testContext(t)
+	s := start(t, ServerOptions{Listen: "127.0.0.1:0"})
+	admin := connect(t, Options{Server: s})
+	ok(t, admin.Setup(ctx, Limits{}))
+	create(t, admin, "a", "b")
+	url, cuts := cutAt(t, s, "CONSUMER.MSG.NEXT", 3)
+	c := connect(t, Options{URL: url})
+	all, err := c.Standings(ctx)
+	ok(t, err)
+	if len(all) != 2 || cuts.Load() != 3 {
+		t.Errorf("%d jobs, want 2, after %d cuts", len(all), cuts.Load())
+	}
+}
+
+// cutAt returns the URL of a way to a server that is cut where a client says a word, so
+// often, before the server hears of it, and how often that was.
+func cutAt(t *testing.T, s *Server, word string, often int64) (url string, cuts *atomic.Int64) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ok(t, err)
+	cuts = new(atomic.Int64)
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return // the test has ended
+			}
+			far, err := net.Dial("tcp", s.ns.Addr().String())
+			if err != nil {
+				near.Close()
+				continue
+			}
+			running.Go(func() {
+				defer far.Close()
+				pump(far, near, func(b []byte) {
+					if bytes.Contains(b, []byte(word)) && cuts.Load() < often {
+						cuts.Add(1)
+						far.Close()
+					}
+				})
+			})
+			running.Go(func() {
+				defer near.Close()
+				pump(near, far, func([]byte) {})
+			})
+		}
+	})
+	t.Cleanup(func() { // the clients are closed by then, which are made later
+		l.Close()
+		running.Wait()
+	})
+	return "nats://" + l.Addr().String(), cuts
 }

@@ -42,7 +42,9 @@ func (c *Conn) do(ctx context.Context, request func(context.Context) error) erro
 		if err := c.sleep(ctx, pause); err != nil {
 			return err
 		}
-		patience = min(2*patience, c.timeout)
+		if errors.Is(err, context.DeadlineExceeded) { // not where there was nobody to ask
+			patience = min(2*patience, c.timeout)
+		}
 	}
 }
 

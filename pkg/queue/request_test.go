@@ -40,14 +40,18 @@ func TestTransient(t *testing.T) {
 }
 
 // What is not answered is asked again soon, and a slow broker is given more time with
-// each attempt, up to the timeout.
+// each such attempt, up to the timeout. One that was away is not believed to be slow.
 func TestAttemptsGrow(t *testing.T) {
 	c := connect(t, Options{Server: start(t, ServerOptions{})})
 	wants := []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second, 10 * time.Second, 10 * time.Second}
-	attempt := 0
+	attempt, away := 0, false
 	ok(t, c.do(testContext(t), func(ctx context.Context) error {
 		if attempt == len(wants) {
 			return nil
+		}
+		if !away {
+			away = true
+			return ErrUnreachable
 		}
 		deadline, _ := ctx.Deadline()
 		if left, want := time.Until(deadline), wants[attempt]; left > want || left < want/2 {

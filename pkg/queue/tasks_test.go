@@ -358,6 +358,30 @@ func TestConsumerDeleted(t *testing.T) {
 	wantError(t, err, ErrNotFound)
 }
 
+// TestForgottenDelivery: a broker that was killed may come back without knowing that it
+// delivered a task, here because its consumer begins anew. It does not answer who
+// acknowledges that delivery: nobody waits for the answer until a time is over, here two
+// minutes, and the task comes again.
+func TestForgottenDelivery(t *testing.T) {
+	t.Parallel()
+	ctx := testContext(t)
+	c := setUp(t, Limits{AckWait: time.Hour})
+	publish(t, c, Normal, 1)
+	tasks := tasksOf(t, c, Normal)
+	d := next(t, tasks)
+	ok(t, c.js.DeleteConsumer(ctx, tasksStream, string(Normal)))
+	ok(t, c.Setup(ctx, Limits{AckWait: time.Hour}))
+	wantError(t, d.DoubleAck(ctx), errForgotten)
+	again := next(t, tasks)
+	if again.ID.Chunk != 1 {
+		t.Errorf("got %+v", again)
+	}
+	ok(t, again.DoubleAck(ctx))
+	if n := stored(t, c, tasksStream); n != 0 {
+		t.Errorf("%d tasks left", n)
+	}
+}
+
 // To give a task back while the broker is away is no error: the task comes back
 // by itself.
 func TestGiveBackWhileBrokerIsAway(t *testing.T) {
