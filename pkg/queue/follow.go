@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"sync"
@@ -80,27 +79,13 @@ func (c *Conn) snapshot(ctx context.Context, stream string, headersOnly bool, fi
 			if err := batch.Error(); err != nil {
 				return err
 			}
-			if len(all) == before {
-				return isRead(ctx, consumer)
+			if len(all) == before { // or what was left has been removed meanwhile
+				return errGap
 			}
 		}
 		return nil
 	})
 	return all, err
-}
-
-// isRead returns nil if nothing is left to read for a consumer that brings nothing
-// more: what was left has been removed. To the client that looks the same as a request,
-// or an answer, that was lost on its way.
-func isRead(ctx context.Context, consumer jetstream.Consumer) error {
-	info, err := consumer.Info(ctx)
-	switch {
-	case errors.Is(err, jetstream.ErrConsumerNotFound): // the broker was away, too
-		return errGap
-	case err == nil && info.NumPending > 0:
-		return errGap
-	}
-	return err
 }
 
 // snapshotBatch is how many messages of a snapshot are asked for at a time.
@@ -113,26 +98,23 @@ var errGap = fmt.Errorf("%w: a message was lost on its way", ErrUnreachable)
 // after every loss of the connection.
 const checkInterval = 10 * time.Second
 
+// heartbeat is how often the broker tells a follower that there is nothing new. A
+// consumer is given up when it has said nothing for twice as long: its server is gone.
+const heartbeat = 5 * time.Second
+
 // follow returns the messages of a stream in their order, without end: the
 // consumer is made anew from where it was whenever it or the broker was away.
 // It ends with ErrNotFound when the stream, or its end, is lost.
-func (c *Conn) follow(ctx context.Context, stream string, config jetstream.OrderedConsumerConfig) iter.Seq2[logged, error] {
+//
+// The client's ordered consumer does the same, but what it asked a broker that died it
+// waits for ten seconds, and then another one.
+func (c *Conn) follow(ctx context.Context, stream string, from jetstream.DeliverPolicy, filters ...string) iter.Seq2[logged, error] {
 	return func(yield func(logged, error) bool) {
-		var consumer jetstream.Consumer
-		var messages jetstream.MessagesContext
-		var created time.Time
-		config.InactiveThreshold = leftBehind
+		f := &follower{conn: c, stream: stream, from: from, filters: filters}
 		err := c.do(ctx, func(ctx context.Context) error {
 			s, err := c.js.Stream(ctx, stream)
-			if err != nil {
-				return err
-			}
-			created = s.CachedInfo().Created
-			if consumer, err = s.OrderedConsumer(ctx, config); err != nil {
-				return err
-			}
-			if messages, err = consumer.Messages(jetstream.PullMaxMessages(readAhead)); err != nil {
-				c.dismiss(ctx, stream, consumer)
+			if err == nil {
+				f.created = s.CachedInfo().Created
 			}
 			return err
 		})
@@ -140,11 +122,6 @@ func (c *Conn) follow(ctx context.Context, stream string, config jetstream.Order
 			yield(logged{}, err)
 			return
 		}
-		defer func() {
-			messages.Stop()
-			c.dismiss(ctx, stream, consumer)
-		}()
-		f := &follower{conn: c, messages: messages, stream: stream, created: created}
 		watched, lose := context.WithCancelCause(ctx)
 		var watching sync.WaitGroup
 		watching.Go(func() {
@@ -154,48 +131,101 @@ func (c *Conn) follow(ctx context.Context, stream string, config jetstream.Order
 		})
 		defer watching.Wait()
 		defer lose(nil)
-		// Next hears of neither while it makes the consumer anew.
-		defer context.AfterFunc(watched, messages.Stop)()
-		defer context.AfterFunc(c.life, messages.Stop)()
-		for {
-			m, err := f.next(ctx, watched)
-			if !yield(m, err) || err != nil {
+		for pause := firstPause; ; pause = min(2*pause, lastPause) {
+			before := f.last.Load()
+			err := f.read(watched, func(m logged) bool { return yield(m, nil) })
+			switch {
+			case err == nil:
 				return
+			case watched.Err() != nil:
+				yield(logged{}, context.Cause(watched))
+				return
+			case !isTransient(err):
+				yield(logged{}, err)
+				return
+			case f.last.Load() != before:
+				pause = firstPause
 			}
+			_ = c.sleep(watched, pause) // whatever ends the pause, read finds out
 		}
 	}
 }
 
 // follower is where follow stands in a stream.
 type follower struct {
-	conn     *Conn
-	messages jetstream.MessagesContext
-	stream   string
-	created  time.Time
-	last     atomic.Uint64 // place of the latest message
+	conn    *Conn
+	stream  string
+	from    jetstream.DeliverPolicy // before the first message
+	filters []string
+	created time.Time
+	last    atomic.Uint64 // place of the latest message
 }
 
-// next returns the next message. The context watched ends when ctx does, or with
-// the loss of the stream as its cause.
-func (f *follower) next(ctx, watched context.Context) (logged, error) {
-	msg, err := f.messages.Next(jetstream.NextContext(watched))
-	switch {
-	case err == nil:
-	case ctx.Err() != nil:
-		return logged{}, ctx.Err()
-	case watched.Err() != nil:
-		return logged{}, context.Cause(watched)
-	case f.conn.nc.IsClosed():
-		return logged{}, f.conn.Err()
-	default:
-		return logged{}, err
-	}
-	meta, err := msg.Metadata()
+// read reads what comes after the latest message, until each returns false, which is
+// no error, or the consumer that it makes is lost.
+func (f *follower) read(ctx context.Context, each func(logged) bool) error {
+	c := f.conn
+	var consumer jetstream.Consumer
+	var link context.Context
+	err := c.do(ctx, func(ctx context.Context) (err error) {
+		c.mu.Lock()
+		link = c.link
+		c.mu.Unlock()
+		consumer, err = c.js.CreateConsumer(ctx, f.stream, f.config())
+		return err
+	})
 	if err != nil {
-		return logged{}, err
+		return err
 	}
-	f.last.Store(meta.Sequence.Stream)
-	return logged{msg, meta}, nil
+	err = f.readFrom(ctx, link, consumer, each)
+	if err == nil || ctx.Err() != nil {
+		c.dismiss(ctx, f.stream, consumer)
+	}
+	return err
+}
+
+// config is that of a consumer which begins after the latest message.
+func (f *follower) config() jetstream.ConsumerConfig {
+	config := jetstream.ConsumerConfig{
+		FilterSubjects:    f.filters,
+		DeliverPolicy:     f.from,
+		AckPolicy:         jetstream.AckNonePolicy,
+		InactiveThreshold: leftBehind,
+		MemoryStorage:     true,
+		Replicas:          1,
+	}
+	if last := f.last.Load(); last > 0 {
+		config.DeliverPolicy, config.OptStartSeq = jetstream.DeliverByStartSequencePolicy, last+1
+	}
+	return config
+}
+
+func (f *follower) readFrom(ctx, link context.Context, consumer jetstream.Consumer, each func(logged) bool) error {
+	messages, err := consumer.Messages(jetstream.PullMaxMessages(readAhead), jetstream.PullHeartbeat(heartbeat), jetstream.WithMessagesErrOnMissingHeartbeat(true))
+	if err != nil {
+		return err
+	}
+	defer messages.Stop()
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(link, stop)()
+	for n := uint64(1); ; n++ {
+		msg, err := messages.Next(jetstream.NextContext(reading))
+		if err != nil {
+			return fmt.Errorf("%w: %w", errGap, err)
+		}
+		meta, err := msg.Metadata()
+		if err != nil {
+			return err
+		}
+		if meta.Sequence.Consumer != n {
+			return errGap
+		}
+		f.last.Store(meta.Sequence.Stream)
+		if !each(logged{msg, meta}) {
+			return nil
+		}
+	}
 }
 
 // awaitLoss returns an error when the stream is no longer the one that is being

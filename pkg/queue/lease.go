@@ -75,10 +75,8 @@ func (c *Conn) WatchStandings(ctx context.Context) iter.Seq2[*Standing, error] {
 	return func(yield func(*Standing, error) bool) {
 		all := map[string]*Standing{}
 		known := false // all has what there was at the beginning
-		for m, err := range c.follow(ctx, bucketStream, jetstream.OrderedConsumerConfig{
-			FilterSubjects: []string{keyPrefix + "*", keyPrefix + "*" + ledgerSuffix, keyPrefix + "*" + controlSuffix},
-			DeliverPolicy:  jetstream.DeliverLastPerSubjectPolicy,
-		}) {
+		for m, err := range c.follow(ctx, bucketStream, jetstream.DeliverLastPerSubjectPolicy,
+			keyPrefix+"*", keyPrefix+"*"+ledgerSuffix, keyPrefix+"*"+controlSuffix) {
 			if err != nil {
 				yield(nil, fmt.Errorf("watch jobs: %w", err))
 				return

@@ -74,3 +74,24 @@ func TestDeletedLogEndsFollowers(t *testing.T) {
 		ok(t, c.Setup(ctx, Limits{}))
 	}
 }
+
+// TestFollowOverLostConnections: the connection is lost again and again when a follower
+// makes its consumer anew. It goes on each time at once: if it waited until the time of
+// a request is over that nobody has heard, this would take longer than the test may.
+func TestFollowOverLostConnections(t *testing.T) {
+	t.Parallel()
+	ctx := testContext(t)
+	s := start(t, ServerOptions{Listen: "127.0.0.1:0"})
+	admin := connect(t, Options{Server: s})
+	ok(t, admin.Setup(ctx, Limits{}))
+	create(t, admin, "j")
+	url, cuts := cutAt(t, s, "$JS.API.CONSUMER.", 1, 15)
+	c := connect(t, Options{URL: url})
+	for s, err := range c.WatchStanding(ctx, "j") {
+		ok(t, err)
+		if s.Job == nil || cuts.Load() == 0 {
+			t.Errorf("got %+v after %d cuts", s, cuts.Load())
+		}
+		break
+	}
+}

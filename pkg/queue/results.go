@@ -41,7 +41,7 @@ func (c *Conn) Results(ctx context.Context, job string) iter.Seq2[*Result, error
 			return
 		}
 		c.warnDrift(ctx, resultsStream)
-		for m, err := range c.follow(ctx, resultsStream, jetstream.OrderedConsumerConfig{FilterSubjects: []string{resultsOf(job)}}) {
+		for m, err := range c.follow(ctx, resultsStream, jetstream.DeliverAllPolicy, resultsOf(job)) {
 			if err != nil {
 				yield(nil, fmt.Errorf("follow results of job %s: %w", job, err))
 				return

@@ -144,10 +144,7 @@ func (c *Conn) WatchStanding(ctx context.Context, id string) iter.Seq2[*Standing
 			filter = append(filter, keyPrefix+key)
 		}
 		now := Standing{Order: wire.Proceed}
-		for m, err := range c.follow(ctx, bucketStream, jetstream.OrderedConsumerConfig{
-			FilterSubjects: filter,
-			DeliverPolicy:  jetstream.DeliverLastPerSubjectPolicy,
-		}) {
+		for m, err := range c.follow(ctx, bucketStream, jetstream.DeliverLastPerSubjectPolicy, filter...) {
 			if err == nil && m.Headers().Get(operationHeader) == "" {
 				err = now.add(strings.TrimPrefix(m.Subject(), keyPrefix), m.Data(), m.meta.Sequence.Stream, m.meta.Timestamp)
 			}
