@@ -85,12 +85,13 @@ func (c *Chunk) Records() int { return c.Boards() + len(c.Rejects) }
 
 // Digest is the SHA-256 of the chunk's content: equal digests mean equal
 // records from equal places. It is kept in the dataset, so its input is fixed:
-// First; the spans (name, records); the lines; the runs (rows, cols, count,
-// masks as little-endian uint16); the rejects (index, reason, detail, raw); the
-// labels, if there are any (all ends, then the text, of each list). Generated boards
-// are content by their numbers, which First and the span are, since their corpus is
-// part of the spec. Each list is preceded by its length, each string by its byte count, and every number but
-// the masks is a big-endian uint64.
+// First; the spans (name, records); the steps of the lines, then their counts
+// (LineSteps); the runs (rows, cols, count, masks as of AppendMasks with MaskBytes); the
+// rejects (index, reason, detail, raw); the labels, if there are any (all ends, then the
+// text, of each list). Generated boards are content by their numbers, which First and
+// the span are, since their corpus is part of the spec. Each list but the masks is
+// preceded by its length, each string by its byte count, and every number but the masks
+// is a big-endian uint64.
 func (c *Chunk) Digest() [sha256.Size]byte {
 	d := digester{h: sha256.New()}
 	d.number(c.First)
@@ -99,14 +100,15 @@ func (c *Chunk) Digest() [sha256.Size]byte {
 		d.text(s.Source)
 		d.number(int64(s.Records))
 	}
-	d.number(int64(len(c.Lines)))
-	d.numbers(c.Lines)
+	steps, counts := LineSteps(c.Lines)
+	d.numbers(steps)
+	d.numbers(counts)
 	d.number(int64(len(c.Runs)))
 	for _, r := range c.Runs {
 		d.number(int64(r.Rows))
 		d.number(int64(r.Cols))
 		d.number(int64(r.Count))
-		d.masks(r.Masks)
+		d.masks(r)
 	}
 	d.number(int64(len(c.Rejects)))
 	for _, r := range c.Rejects {
@@ -159,31 +161,16 @@ func (d *digester) labels(labels []Labels) {
 	}
 }
 
-// piece flushes and returns a buffer of so many bytes, for the next flush.
-func (d *digester) piece(bytes int) []byte {
-	d.flush()
-	d.buf = slices.Grow(d.buf, digestPiece)[:bytes]
-	return d.buf
-}
-
 func (d *digester) numbers(numbers []int64) {
-	for piece := range slices.Chunk(numbers, digestPiece/8) {
-		b := d.piece(8 * len(piece))
-		for i, n := range piece {
-			binary.BigEndian.PutUint64(b[8*i:], uint64(n))
-		}
+	d.number(int64(len(numbers)))
+	for _, n := range numbers {
+		d.number(n)
 	}
 }
 
-// masks writes four masks with one store, as package wire does.
-func (d *digester) masks(masks []uint16) {
-	for piece := range slices.Chunk(masks, digestPiece/2) {
-		b := d.piece(2 * len(piece))
-		for ; len(piece) >= 4; piece, b = piece[4:], b[8:] {
-			binary.LittleEndian.PutUint64(b, uint64(piece[0])|uint64(piece[1])<<16|uint64(piece[2])<<32|uint64(piece[3])<<48)
-		}
-		for i, m := range piece {
-			binary.LittleEndian.PutUint16(b[2*i:], m)
-		}
+func (d *digester) masks(r Run) {
+	for piece := range slices.Chunk(r.Masks, digestPiece/r.MaskBytes()) {
+		d.flush()
+		d.buf = AppendMasks(d.buf, piece, r.MaskBytes())
 	}
 }

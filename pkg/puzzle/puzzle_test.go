@@ -301,7 +301,7 @@ func TestDigestIsFixed(t *testing.T) {
 	}
 }
 
-const digestWant = "8c60f03d4304ce443d0d1cf299c4c555fd3f873f673955b6f9aefc634d4d73b3"
+const digestWant = "4860457bd6bc7895fa06e92ff8ad8ddc4cb744b249b6a573a97748f46bd4864f"
 
 // TestDigestOfLongLists: however long its lists are, a chunk has the digest of the
 // documented layout, written down number by number.
@@ -309,7 +309,7 @@ func TestDigestOfLongLists(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{0, 1, 3, 2047, 2048, 2049, 4095, 8191, 8192, 8193, 30_001} {
 		c := puzzle.Chunk{First: 5, Spans: []puzzle.Span{{Source: "boards.txt", Records: n}}}
-		run := puzzle.NewRun(puzzle.Size{Rows: 1, Cols: 16}, n)
+		run, narrow := puzzle.NewRun(puzzle.Size{Rows: 1, Cols: 9}, n), puzzle.NewRun(puzzle.Size{Rows: 1, Cols: 8}, n)
 		var layout bytes.Buffer
 		write := func(v any) {
 			if err := binary.Write(&layout, binary.BigEndian, v); err != nil {
@@ -320,16 +320,25 @@ func TestDigestOfLongLists(t *testing.T) {
 		layout.WriteString("boards.txt")
 		write([]int64{int64(n), int64(n)})
 		for i := range n {
-			c.Lines = append(c.Lines, rng.Int64())
-			write(c.Lines[i])
+			c.Lines = append(c.Lines, int64((i+1)*(i+1)))
+			write(int64(2*i + 1)) // the difference of two squares
 		}
-		write([]int64{1, 1, 16, int64(n)})
+		write(int64(n))
+		for range n {
+			write(int64(1))
+		}
+		write([]int64{2, 1, 9, int64(n)})
 		for i := range n {
-			run.Masks[i] = uint16(rng.Uint32())
+			run.Masks[i] = uint16(rng.Uint32() & 0x1ff)
 			layout.Write([]byte{byte(run.Masks[i]), byte(run.Masks[i] >> 8)})
 		}
+		write([]int64{1, 8, int64(n)})
+		for i := range n {
+			narrow.Masks[i] = uint16(rng.Uint32() & 0xff)
+			layout.WriteByte(byte(narrow.Masks[i]))
+		}
 		write(int64(0))
-		c.Runs = []puzzle.Run{run}
+		c.Runs = []puzzle.Run{run, narrow}
 		if got := c.Digest(); got != sha256.Sum256(layout.Bytes()) {
 			t.Errorf("%d boards: digest %x", n, got)
 		}

@@ -80,12 +80,13 @@ func fromChunk(c *puzzle.Chunk) *pb.Chunk {
 
 		Generated: int64(c.Generated),
 	}
-	m.LineSteps, m.LineCounts = fromLines(c.Lines)
+	m.LineSteps, m.LineCounts = puzzle.LineSteps(c.Lines)
 	for i, s := range c.Spans {
 		m.Spans[i] = &pb.Span{Source: []byte(s.Source), Records: int64(s.Records)}
 	}
 	for i, r := range c.Runs {
-		m.Runs[i] = &pb.Run{Rows: uint32(r.Rows), Cols: uint32(r.Cols), Count: uint32(r.Count), Masks: fromMasks(r)}
+		masks := puzzle.AppendMasks(make([]byte, 0, r.MaskBytes()*len(r.Masks)), r.Masks, r.MaskBytes())
+		m.Runs[i] = &pb.Run{Rows: uint32(r.Rows), Cols: uint32(r.Cols), Count: uint32(r.Count), Masks: masks}
 	}
 	for i, r := range c.Rejects {
 		m.Rejects[i] = &pb.Reject{Offset: r.Index - c.First, Reason: string(r.Reason), Detail: []byte(r.Detail), Raw: r.Raw}
@@ -146,7 +147,7 @@ func toRuns(c *puzzle.Chunk, runs []*pb.Run, masks []uint16) error {
 		if err := size.Validate(); err != nil {
 			return fmt.Errorf("run %d: %w", i, err)
 		}
-		if want := maskBytes(size) * int64(size.BoardMasks()) * int64(m.Count); int64(len(m.Masks)) != want {
+		if want := int64(size.MaskBytes()) * int64(size.BoardMasks()) * int64(m.Count); int64(len(m.Masks)) != want {
 			return fmt.Errorf("run %d: %d boards of %s have %d bytes of masks, want %d", i, m.Count, size, len(m.Masks), want)
 		}
 		n := len(masks)
@@ -251,22 +252,7 @@ func toLabels(c *puzzle.Chunk, labels []*pb.Labels, records int64) error {
 	return nil
 }
 
-// fromLines returns lines as steps and how often each is taken.
-func fromLines(lines []int64) (steps, counts []int64) {
-	last := int64(0)
-	for _, line := range lines {
-		step := line - last
-		last = line
-		if n := len(steps); n > 0 && steps[n-1] == step {
-			counts[n-1]++
-			continue
-		}
-		steps, counts = append(steps, step), append(counts, 1)
-	}
-	return steps, counts
-}
-
-// toLines undoes fromLines.
+// toLines undoes puzzle.LineSteps.
 func toLines(c *puzzle.Chunk, steps, counts []int64, records int64) error {
 	if len(steps) != len(counts) {
 		return fmt.Errorf("%d line steps with %d counts", len(steps), len(counts))
@@ -297,46 +283,12 @@ func toLines(c *puzzle.Chunk, steps, counts []int64, records int64) error {
 	return nil
 }
 
-// maskBytes returns how many bytes a mask of boards of a size takes.
-func maskBytes(size puzzle.Size) int64 {
-	if size.Width() <= 8 {
-		return 1
-	}
-	return 2
-}
-
-// fromMasks returns the bytes of a run's masks. Several masks are one 64-bit store:
-// three times as fast as one by one (BenchmarkAppendTask).
-func fromMasks(r puzzle.Run) []byte {
-	masks, size := r.Masks, maskBytes(r.Size)
-	out := make([]byte, int64(len(masks))*size)
-	b := out
-	if size == 1 {
-		for ; len(masks) >= 8; masks, b = masks[8:], b[8:] {
-			low := uint64(masks[0]) | uint64(masks[1])<<8 | uint64(masks[2])<<16 | uint64(masks[3])<<24
-			high := uint64(masks[4]) | uint64(masks[5])<<8 | uint64(masks[6])<<16 | uint64(masks[7])<<24
-			binary.LittleEndian.PutUint64(b, low|high<<32)
-		}
-		for i, m := range masks {
-			b[i] = byte(m)
-		}
-		return out
-	}
-	for ; len(masks) >= 4; masks, b = masks[4:], b[8:] {
-		binary.LittleEndian.PutUint64(b, uint64(masks[0])|uint64(masks[1])<<16|uint64(masks[2])<<32|uint64(masks[3])<<48)
-	}
-	for i, m := range masks {
-		binary.LittleEndian.PutUint16(b[2*i:], m)
-	}
-	return out
-}
-
-// appendMasks undoes fromMasks.
+// appendMasks undoes puzzle.AppendMasks.
 func appendMasks(dst []uint16, size puzzle.Size, b []byte) []uint16 {
-	have, n := len(dst), int(int64(len(b))/maskBytes(size))
+	have, n := len(dst), len(b)/size.MaskBytes()
 	dst = slices.Grow(dst, n)[:have+n]
 	masks := dst[have:]
-	if maskBytes(size) == 1 {
+	if size.MaskBytes() == 1 {
 		for ; len(masks) >= 8; masks, b = masks[8:], b[8:] {
 			x := binary.LittleEndian.Uint64(b)
 			masks[0], masks[1], masks[2], masks[3] = uint16(x&255), uint16(x>>8&255), uint16(x>>16&255), uint16(x>>24&255)

@@ -376,7 +376,7 @@ func TestMaskBytes(t *testing.T) {
 					want = append(want, byte(mask>>8))
 				}
 			}
-			got := fromMasks(run)
+			got := puzzle.AppendMasks(nil, run.Masks, size.MaskBytes())
 			if !bytes.Equal(got, want) {
 				t.Errorf("%d boards of %s: bytes %x, want %x", count, size, got, want)
 			}
