@@ -58,13 +58,13 @@ func TestParquetForged(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	two := writeParquet(t, "SELECT '01/10' AS board FROM range(4096)", ", ROW_GROUP_SIZE 2048, COMPRESSION zstd")
+	two := duckdbFile(t, "two-groups", "SELECT '01/10' AS board FROM range(4096)", ", ROW_GROUP_SIZE 2048, COMPRESSION zstd")
 	open(forge(t, two, nil, func(*format.FileMetaData, int64) {}), "")
 	open(forge(t, two, nil, func(footer *format.FileMetaData, _ int64) {
 		footer.RowGroups[1].Columns[0].MetaData.Codec = format.Uncompressed
 	}), "row group 1: column board: codec UNCOMPRESSED, in the first row group ZSTD")
 
-	one := writeParquet(t, "SELECT '01/10' AS board", ", COMPRESSION lz4_raw")
+	one := duckdbFile(t, "lz4", "SELECT '01/10' AS board", ", COMPRESSION lz4_raw")
 	board := strings.Repeat("0101010101/", 10)
 	value := "\x02\x00\x00\x00\x03\x01" + string(binary.LittleEndian.AppendUint32(nil, uint32(len(board)))) + board // it is there, its length and bytes
 	stored := make([]byte, 100)

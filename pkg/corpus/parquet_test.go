@@ -1,7 +1,6 @@
 package corpus_test
 
 import (
-	"database/sql"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -10,26 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	_ "github.com/duckdb/duckdb-go/v2" // the writer that is not ours
-
 	"github.com/flipmill/flipmill/pkg/corpus"
 	"github.com/flipmill/flipmill/pkg/puzzle"
 )
-
-// writeParquet lets DuckDB write the rows of a query.
-func writeParquet(t testing.TB, query, options string) string {
-	t.Helper()
-	db, err := sql.Open("duckdb", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	path := filepath.Join(t.TempDir(), "boards.parquet")
-	if _, err := db.Exec("COPY (" + query + ") TO '" + path + "' (FORMAT parquet" + options + ")"); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 // readFile reads a corpus of one file.
 func readFile(t testing.TB, path string, opts corpus.Options) ([]string, []string) {
@@ -69,7 +51,7 @@ func TestParquetTypes(t *testing.T) {
 		{"[['0', '1', '0'], ['1', '10']]", puzzle.Size{}},
 	} {
 		codec := codecs[i%len(codecs)]
-		path := writeParquet(t, "SELECT 'a' AS id, "+test.board+" AS board FROM range(3)", ", COMPRESSION "+codec)
+		path := duckdbFile(t, fmt.Sprint("type-", i+1), "SELECT 'a' AS id, "+test.board+" AS board FROM range(3)", ", COMPRESSION "+codec)
 		shown, _ := readFile(t, path, corpus.Options{Size: test.size})
 		if want := []string{"1 2x3 010110 [a]", "2 2x3 010110 [a]", "3 2x3 010110 [a]"}; !slices.Equal(shown, want) {
 			t.Errorf("%s, %s: %q", test.board, codec, shown)
@@ -80,7 +62,7 @@ func TestParquetTypes(t *testing.T) {
 // TestParquetRows reads boards of many sizes from several row groups, with labels
 // of several types, sizes and nulls.
 func TestParquetRows(t *testing.T) {
-	path := writeParquet(t, `SELECT i AS key, CASE WHEN i % 3 > 0 THEN i / 4 END AS level, i % 5 + 1 AS h, i % 7 + 1 AS w,
+	path := duckdbFile(t, "rows", `SELECT i AS key, CASE WHEN i % 3 > 0 THEN i / 4 END AS level, i % 5 + 1 AS h, i % 7 + 1 AS w,
 		[(i + k) % 3 % 2 FOR k IN range(h * w)] AS grid, i % 2 = 0 AS even FROM range(5000) r(i) ORDER BY i`, ", ROW_GROUP_SIZE 2048")
 	opts := corpus.Options{Fields: puzzle.Fields{Board: "grid", ID: "key", Rows: "h", Cols: "w"}, Keep: []string{"even", "level"}}
 	shown, _ := readFile(t, path, opts)
@@ -106,21 +88,21 @@ func TestParquetRows(t *testing.T) {
 // TestParquetFaults: what is no board costs its row; a column that cannot have
 // boards is an error.
 func TestParquetFaults(t *testing.T) {
-	path := writeParquet(t, `SELECT unnest([[[0, 1], [1, 0]], [[0, 2]], [[0, 1], [1]], [], NULL, [[], []], [[NULL]], [[1]]]) AS board`, "")
+	path := duckdbFile(t, "fault-cells", `SELECT unnest([[[0, 1], [1, 0]], [[0, 2]], [[0, 1], [1]], [], NULL, [[], []], [[NULL]], [[1]]]) AS board`, "")
 	shown, raws := readFile(t, path, corpus.Options{})
 	want := []string{"1 2x2 0110 [-]", `2 unknown_symbol "2"` + noCell, "3 ragged_row row 2 has 1 cells, want 2", "4 bad_field a board without cells",
 		"5 bad_field a board without cells", "6 bad_field a board without cells", `7 unknown_symbol "null"` + noCell, "8 1x1 1 [-]"}
 	if !slices.Equal(shown, want) {
 		t.Errorf("%q %q, want\n%q", shown, raws, want)
 	}
-	strs := writeParquet(t, `SELECT unnest(['01/10', '01/1x', NULL, '', '0110', repeat('0', 70000)]) AS board`, "")
+	strs := duckdbFile(t, "fault-texts", `SELECT unnest(['01/10', '01/1x', NULL, '', '0110', repeat('0', 70000)]) AS board`, "")
 	shown, _ = readFile(t, strs, corpus.Options{})
 	for i, want := range []string{"1 2x2 0110", "2 unknown_symbol", "3 bad_field", "4 bad_field", "5 bad_size", "6 line_too_long"} {
 		if i >= len(shown) || !strings.HasPrefix(shown[i], want) {
 			t.Errorf("%q, want %s", shown, want)
 		}
 	}
-	for _, test := range []struct{ query, options, want string }{
+	for i, test := range []struct{ query, options, want string }{
 		{"SELECT 1 AS board", "", "column board: INT32, 0 lists deep"},
 		{"SELECT [1.5::DOUBLE] AS board", "", "column board: DOUBLE, 1 lists deep"},
 		{"SELECT [[[1]]] AS board", "", "column board: INT32, 3 lists deep"},
@@ -128,7 +110,7 @@ func TestParquetFaults(t *testing.T) {
 		{"SELECT 1 AS x", "", `no column "board" among "x"`},
 		{"SELECT '0/1' AS board, [1] AS id", "", "column id: it is no single value"},
 	} {
-		path := writeParquet(t, test.query, test.options)
+		path := duckdbFile(t, fmt.Sprint("column-", i+1), test.query, test.options)
 		if _, err := corpus.Open([]string{path}, corpus.Options{}, nil); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %s", test.query, err, test.want)
 		}
@@ -149,7 +131,7 @@ func TestParquetFaults(t *testing.T) {
 // TestParquetBomb: a page that becomes much larger than pages do is refused
 // before it is expanded in memory.
 func TestParquetBomb(t *testing.T) {
-	path := writeParquet(t, "SELECT NULL::VARCHAR AS board FROM range(17000000)", ", COMPRESSION zstd, ROW_GROUP_SIZE 17000000")
+	path := duckdbFile(t, "bomb", "SELECT NULL::VARCHAR AS board FROM range(17000000)", ", COMPRESSION zstd, ROW_GROUP_SIZE 17000000")
 	c, err := corpus.Open([]string{path}, corpus.Options{}, nil)
 	if err == nil {
 		shown, _ := drain(t, c)
@@ -183,8 +165,8 @@ func TestParquetMutants(t *testing.T) {
 
 func parquetSeeds(t testing.TB) (seeds [][]byte) {
 	for _, codec := range parquetCodecs() {
-		for _, board := range []string{"'01/10'", "[[0, i % 2], [1, 0]]", "['0', '1']"} {
-			data, err := os.ReadFile(writeParquet(t, "SELECT i AS id, "+board+" AS board FROM range(9) r(i)", ", COMPRESSION "+codec))
+		for i, board := range []string{"'01/10'", "[[0, i % 2], [1, 0]]", "['0', '1']"} {
+			data, err := os.ReadFile(duckdbFile(t, fmt.Sprint("seed-", codec, "-", i+1), "SELECT i AS id, "+board+" AS board FROM range(9) r(i)", ", COMPRESSION "+codec))
 			if err != nil {
 				t.Fatal(err)
 			}
