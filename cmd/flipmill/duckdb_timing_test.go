@@ -27,23 +27,35 @@ var benchRounds = flag.Int("rounds", 1, "times that BenchmarkAgainstDuckDB runs 
 // all that has to be found out. The programs take turns, so that what the machine
 // does besides meets all of them; the figures are medians of -rounds turns with
 // -records boards of 5x5 and a tenth as many of 15x15, as multiples of the speed of
-// DuckDB. "Unordered" is a DuckDB that need not number its rows nor keep their order.
+// DuckDB. "Unordered" is a DuckDB that need not number its rows nor keep their order. Of
+// "generated" boards there is no text: both programs make random ones.
 func BenchmarkAgainstDuckDB(b *testing.B) {
 	binary := buildBinary(b)
+	small := puzzle.Size{Rows: 5, Cols: 5}
 	for _, c := range []struct {
+		name    string
 		size    puzzle.Size
 		records int
-	}{{puzzle.Size{Rows: 5, Cols: 5}, *benchRecords}, {puzzle.Size{Rows: 15, Cols: 15}, *benchRecords / 10}} {
-		b.Run(c.size.String(), func(b *testing.B) {
+		corpus  []string // of run
+		table   string   // of DuckDB
+	}{
+		{"5x5", small, *benchRecords, []string{"boards.txt"}, boardsTable},
+		{"15x15", puzzle.Size{Rows: 15, Cols: 15}, *benchRecords / 10, []string{"boards.txt"}, boardsTable},
+		{"5x5,generated", small, *benchRecords, []string{"--generate", fmt.Sprintf("random,count=%d", *benchRecords)},
+			fmt.Sprintf("(SELECT lpad(bin((random() * %d)::INTEGER), 25, '0') AS board FROM range(%d))", 1<<25-1, *benchRecords)},
+	} {
+		b.Run(c.name, func(b *testing.B) {
 			dir := b.TempDir()
-			writeBoards(b, filepath.Join(dir, "boards.txt"), c.size, c.records)
-			run := []string{binary, "run", "boards.txt", "--progress", "none", "--size", c.size.String()}
+			if c.table == boardsTable {
+				writeBoards(b, filepath.Join(dir, "boards.txt"), c.size, c.records)
+			}
+			run := append([]string{binary, "run", "--progress", "none", "--size", c.size.String()}, c.corpus...)
 			programs := []struct {
 				name string
 				args []string
 			}{
-				{"duckdb", []string{"duckdb-convert", c.size.String()}},
-				{"unordered", []string{"duckdb-convert", c.size.String(), "unordered"}},
+				{"duckdb", []string{"duckdb-convert", c.size.String(), c.table}},
+				{"unordered", []string{"duckdb-convert", c.size.String(), c.table, "unordered"}},
 				{"run", run},
 				{"bits", append(slices.Clone(run), "--cells", "bits")},
 			}
@@ -72,6 +84,9 @@ func BenchmarkAgainstDuckDB(b *testing.B) {
 		})
 	}
 }
+
+// boardsTable is the text of boards as DuckDB reads it.
+const boardsTable = "read_csv('boards.txt', header = false, delim = ',', columns = {'board': 'VARCHAR'})"
 
 // writeBoards writes random boards, a line each.
 func writeBoards(tb testing.TB, path string, size puzzle.Size, boards int) {
@@ -103,7 +118,7 @@ func convert() {
 		defer db.Close()
 		db.SetMaxOpenConns(1) // settings are those of one connection
 		number, order := "row_number() OVER () - 1", "true"
-		if len(os.Args) > 2 {
+		if len(os.Args) > 3 {
 			number, order = "0::BIGINT", "false"
 		}
 		for _, text := range []string{
@@ -112,8 +127,8 @@ func convert() {
 			fmt.Sprintf(`COPY (SELECT %[1]s AS puzzle_index, 'boards.txt' AS source, %[1]s AS line, NULL::VARCHAR AS id,
 				'plus' AS rule, 'zero' AS target, %[2]d::INTEGER AS rows, %[3]d::INTEGER AS cols, board, 'solved' AS status,
 				7::INTEGER AS min_moves, '%[4]s' AS solution, 'zero' AS reached, 0::INTEGER AS nullity, 1::BIGINT AS optimal_count
-				FROM read_csv('boards.txt', header = false, delim = ',', columns = {'board': 'VARCHAR'}))
-				TO 'out.parquet' (FORMAT parquet, COMPRESSION zstd)`, number, size.Rows, size.Cols, strings.Repeat("0", size.Cells())),
+				FROM %[5]s)
+				TO 'out.parquet' (FORMAT parquet, COMPRESSION zstd)`, number, size.Rows, size.Cols, strings.Repeat("0", size.Cells()), os.Args[2]),
 		} {
 			if _, err := db.ExecContext(context.Background(), text); err != nil {
 				return err
