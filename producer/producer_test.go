@@ -73,7 +73,7 @@ func testCorpus(seed uint64, boards int) []byte {
 
 func open(t testing.TB, text []byte) *corpus.Corpus {
 	t.Helper()
-	c, err := corpus.Open([]string{corpus.Stdin}, corpus.Options{Format: corpus.Lines, Size: puzzle.Size{Rows: 1, Cols: 1}}, bytes.NewReader(text))
+	c, err := corpus.Open(t.Context(), []string{corpus.Stdin}, corpus.Options{Format: corpus.Lines, Size: puzzle.Size{Rows: 1, Cols: 1}}, bytes.NewReader(text))
 	ok(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
@@ -257,7 +257,7 @@ func TestTotals(t *testing.T) {
 	ok(t, os.WriteFile(a, plain, 0o666))
 	packed := compress(t, []byte("010\n000\n"))
 	ok(t, os.WriteFile(b, packed, 0o666))
-	c, err := corpus.Open([]string{a, b}, corpus.Options{Size: puzzle.Size{Rows: 1, Cols: 3}}, nil)
+	c, err := corpus.Open(t.Context(), []string{a, b}, corpus.Options{Size: puzzle.Size{Rows: 1, Cols: 3}}, nil)
 	ok(t, err)
 	j := drive(t, conn, c, testSpec(t))
 	j.ledger(1)
@@ -287,7 +287,7 @@ func TestTotals(t *testing.T) {
 	}
 
 	// The same again is harmless; anything else under the same id is not.
-	again, err := corpus.Open([]string{a, b}, corpus.Options{Size: puzzle.Size{Rows: 1, Cols: 3}}, nil)
+	again, err := corpus.Open(t.Context(), []string{a, b}, corpus.Options{Size: puzzle.Size{Rows: 1, Cols: 3}}, nil)
 	ok(t, err)
 	second := drive(t, conn, again, testSpec(t))
 	second.limit.Store(chunkRecords)

@@ -3,7 +3,12 @@
 package main
 
 import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -131,4 +136,51 @@ func TestAggregatorsOfABucket(t *testing.T) {
 		}
 	}
 	wantSame(t, b.copyOf(t, "out/job=boards"), want)
+}
+
+// TestRunStopsReading: a run that a signal tells to stop does not wait for a bucket that
+// sends nothing.
+func TestRunStopsReading(t *testing.T) {
+	b := newBucket(t, "bucket")
+	if err := b.put("boards.txt", []byte(strings.Repeat("0110\n", 1<<20))); err != nil {
+		t.Fatal(err)
+	}
+	for _, where := range []string{"at the beginning", "in the middle"} {
+		asked := make(chan struct{}, 10)
+		b.spoils(func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodGet {
+				return false
+			}
+			if where == "in the middle" {
+				object, err := b.backend.GetObject(b.name, "boards.txt", nil)
+				if err != nil {
+					t.Error(err)
+					return false
+				}
+				w.Header().Set("Content-Length", fmt.Sprint(object.Size))
+				w.Header().Set("ETag", `"`+hex.EncodeToString(object.Hash)+`"`)
+				if _, err := io.CopyN(w, object.Contents, 1<<20); err != nil {
+					t.Error(err)
+				}
+				w.(http.Flusher).Flush()
+			}
+			asked <- struct{}{}
+			<-r.Context().Done()
+			panic(http.ErrAbortHandler)
+		})
+		run := command(t, t.TempDir(), "run", "s3://bucket/boards.txt", "--size", "2x2", "--stop-timeout", "0")
+		run.Env = append(os.Environ(), b.environment()...)
+		var out bytes.Buffer
+		run.Stderr = &out
+		if err := run.Start(); err != nil {
+			t.Fatal(err)
+		}
+		<-asked
+		if err := run.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		if err := run.Wait(); run.ProcessState.ExitCode() != 130 || strings.Contains(out.String(), "panic") {
+			t.Errorf("%s: %v\n%s", where, err, out.String())
+		}
+	}
 }

@@ -112,7 +112,7 @@ func TestReachObjects(t *testing.T) {
 	t.Chdir(here)
 	for path, near := range map[string]bool{"s3://bucket/boards.txt": true, "boards.txt": false} {
 		job := &wire.Job{ID: "boards", Origin: &wire.Origin{Host: "elsewhere", Directory: "/no/such/folder", Paths: []string{path}, Lane: "normal"}}
-		err := reach(job, &config.Config{})
+		err := reach(t.Context(), job, &config.Config{})
 		if (err == nil) != near {
 			t.Errorf("%s: %v", path, err)
 		}

@@ -57,7 +57,7 @@ func checkCorpus(cmd *cobra.Command, c *config.Config, paths []string) error {
 	if err != nil {
 		return err
 	}
-	puzzles, err := openCorpus(spec, paths, cmd.InOrStdin())
+	puzzles, err := openCorpus(cmd.Context(), spec, paths, cmd.InOrStdin())
 	if err != nil {
 		return err
 	}

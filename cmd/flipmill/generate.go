@@ -43,7 +43,7 @@ alone. flipmill run --generate SPEC solves them without writing them.`,
 			if spec.Generate, err = puzzle.ParseGenerate(args[0]); err != nil {
 				return withCode(exitUsage, err)
 			}
-			puzzles, err := openCorpus(spec, nil, nil)
+			puzzles, err := openCorpus(cmd.Context(), spec, nil, nil)
 			if err != nil {
 				return withCode(exitConfig, err)
 			}
@@ -101,7 +101,7 @@ func generatedSpec(c *config.Config, spec puzzle.Spec) (puzzle.Spec, error) {
 	}
 	spec.Format, spec.Symbols, spec.MaxLine, spec.Frame = "", puzzle.Symbols{}, 0, puzzle.Frame{}
 	spec.ColumnMajor, spec.Fields, spec.Keep = false, puzzle.Fields{}, nil
-	if _, err := openCorpus(spec, nil, nil); err != nil {
+	if _, err := generatorOf(spec); err != nil {
 		return spec, c.Wrong("generate", err)
 	}
 	return spec, nil

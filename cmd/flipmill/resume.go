@@ -189,20 +189,23 @@ func (v *jobVerb) driven(ctx context.Context, s *queue.Standing) (bool, error) {
 func (v *jobVerb) redrive(ctx context.Context, verb string, job *wire.Job) error {
 	c := *v.c
 	c.HTTP = ""
-	if err := reach(job, &c); err != nil {
+	if err := reach(ctx, job, &c); err != nil {
 		return err
 	}
-	puzzles, err := openCorpus(job.Spec, job.Origin.Paths, nil)
-	if err != nil {
-		return elsewhere(job, err)
+	open := func(ctx context.Context) (*corpus.Corpus, error) {
+		puzzles, err := openCorpus(ctx, job.Spec, job.Origin.Paths, nil)
+		if err != nil {
+			return nil, elsewhere(job, err)
+		}
+		return puzzles, nil
 	}
-	s := &submission{c: &c, verb: verb, job: job.ID, spec: job.Spec, origin: job.Origin, puzzles: puzzles, stderr: v.err, log: v.log}
+	s := &submission{c: &c, verb: verb, job: job.ID, spec: job.Spec, origin: job.Origin, open: open, stderr: v.err, log: v.log}
 	return s.run(ctx)
 }
 
 // reach goes to the folder from which the job's corpus can be read, and makes sure
 // that it still is what it was, if that is known.
-func reach(job *wire.Job, c *config.Config) error {
+func reach(ctx context.Context, job *wire.Job, c *config.Config) error {
 	o := job.Origin
 	switch {
 	case o == nil:
@@ -226,7 +229,7 @@ func reach(job *wire.Job, c *config.Config) error {
 	if job.Totals == nil {
 		return nil
 	}
-	sources, err := corpus.Fingerprint(o.Paths, nil)
+	sources, err := corpus.Fingerprint(ctx, o.Paths, nil)
 	if err != nil {
 		return elsewhere(job, err)
 	}

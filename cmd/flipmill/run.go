@@ -73,7 +73,7 @@ func (r *runner) run(ctx context.Context) error {
 	if err := r.prepare(); err != nil {
 		return err
 	}
-	finished, err := r.finished()
+	finished, err := r.finished(ctx)
 	if err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func selectColumns(chosen []string) []string {
 
 // finished reports whether the dataset is there already. A finished dataset of
 // another corpus or other options is an error.
-func (r *runner) finished() (bool, error) {
+func (r *runner) finished(ctx context.Context) (bool, error) {
 	finished, err := dataset.Finished(r.dir.Path())
 	if err != nil || !finished {
 		return false, err
@@ -205,7 +205,7 @@ func (r *runner) finished() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	got, err := fingerprint(r.spec, r.paths, r.stdin)
+	got, err := fingerprint(ctx, r.spec, r.paths, r.stdin)
 	if err != nil {
 		return false, err
 	}
@@ -245,12 +245,15 @@ func (r *runner) solve(ctx context.Context) error {
 			return err
 		}
 	}
-	puzzles, err := openCorpus(r.spec, r.paths, r.stdin)
+	drain, abort, stop := daemon.Context(ctx, r.c.StopTimeout)
+	defer stop()
+	puzzles, err := openCorpus(drain, r.spec, r.paths, r.stdin)
+	if drain.Err() != nil {
+		return stopped(drain)
+	}
 	if err != nil {
 		return err
 	}
-	drain, abort, stop := daemon.Context(ctx, r.c.StopTimeout)
-	defer stop()
 	p := &pipeline{
 		output:  r.c.Output,
 		job:     r.job,
@@ -275,27 +278,32 @@ func (r *runner) solve(ctx context.Context) error {
 }
 
 // openCorpus opens the corpus of a spec.
-func openCorpus(spec puzzle.Spec, paths []string, stdin io.Reader) (*corpus.Corpus, error) {
+func openCorpus(ctx context.Context, spec puzzle.Spec, paths []string, stdin io.Reader) (*corpus.Corpus, error) {
 	if spec.Generate.Kind == "" {
-		return corpus.Open(paths, corpusOptions(spec), stdin)
+		return corpus.Open(ctx, paths, corpusOptions(spec), stdin)
 	}
-	g, err := generate.New(spec, solver.NewSet(spec.Rule, solver.Options{SearchLimit: spec.SearchLimit}).SolveOf)
+	g, err := generatorOf(spec)
 	if err != nil {
 		return nil, err
 	}
 	return corpus.Generated(g), nil
 }
 
+// generatorOf returns what makes the boards of a spec.
+func generatorOf(spec puzzle.Spec) (*generate.Generator, error) {
+	return generate.New(spec, solver.NewSet(spec.Rule, solver.Options{SearchLimit: spec.SearchLimit}).SolveOf)
+}
+
 // fingerprint returns what Corpus.Sum would say at the end.
-func fingerprint(spec puzzle.Spec, paths []string, stdin io.Reader) (string, error) {
+func fingerprint(ctx context.Context, spec puzzle.Spec, paths []string, stdin io.Reader) (string, error) {
 	if spec.Generate.Kind != "" {
-		puzzles, err := openCorpus(spec, nil, nil)
+		puzzles, err := openCorpus(ctx, spec, nil, nil)
 		if err != nil {
 			return "", err
 		}
 		return puzzles.Sum(), nil
 	}
-	sources, err := corpus.Fingerprint(paths, stdin)
+	sources, err := corpus.Fingerprint(ctx, paths, stdin)
 	return corpus.Sum(sources), err
 }
 

@@ -119,7 +119,7 @@ func (s *shop) start(name string, run func() error) {
 // submit hands over a job of 1×1 boards.
 func (s *shop) submit(job string, boards int, lane queue.Lane, published func(int64)) error {
 	text := strings.NewReader(strings.Repeat("0\n1\n", boards/2))
-	c, err := corpus.Open([]string{corpus.Stdin}, corpus.Options{Format: corpus.Lines, Size: s.spec.Size}, text)
+	c, err := corpus.Open(s.ctx, []string{corpus.Stdin}, corpus.Options{Format: corpus.Lines, Size: s.spec.Size}, text)
 	if err != nil {
 		return err
 	}

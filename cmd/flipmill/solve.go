@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,16 +40,16 @@ are solved, and the exit code is 1.`,
 			if len(args) == 0 {
 				args = []string{"-"}
 			}
-			return solve(c, args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return solve(cmd.Context(), c, args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	config.Flags(cmd)
 	return cmd
 }
 
-func solve(c *config.Config, paths []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
+func solve(ctx context.Context, c *config.Config, paths []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
 	out := bufio.NewWriter(stdout)
-	puzzles, err := corpus.Open(paths, corpusOptions(c.Spec), flushing{stdin, out})
+	puzzles, err := corpus.Open(ctx, paths, corpusOptions(c.Spec), flushing{stdin, out})
 	if err != nil {
 		return err
 	}

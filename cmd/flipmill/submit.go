@@ -62,9 +62,7 @@ numbers are handed over.`,
 			if s.origin, err = originOf(c, s.job, args); err != nil {
 				return err
 			}
-			if s.puzzles, err = openCorpus(spec, args, cmd.InOrStdin()); err != nil {
-				return err
-			}
+			s.open = func(ctx context.Context) (*corpus.Corpus, error) { return openCorpus(ctx, spec, args, cmd.InOrStdin()) }
 			if err := s.run(cmd.Context()); err != nil {
 				return err
 			}
@@ -82,6 +80,7 @@ type submission struct {
 	job     string
 	spec    puzzle.Spec
 	origin  *wire.Origin
+	open    func(context.Context) (*corpus.Corpus, error)
 	puzzles *corpus.Corpus // until they are handed over; then nil, and they are opened anew
 	stderr  io.Writer
 	log     *slog.Logger
@@ -97,11 +96,17 @@ type submission struct {
 }
 
 func (s *submission) run(ctx context.Context) (err error) {
+	drain, abort, stop := daemon.Context(ctx, s.c.StopTimeout)
+	defer stop()
+	if s.puzzles, err = s.open(drain); drain.Err() != nil {
+		return stopped(drain)
+	}
+	if err != nil {
+		return err
+	}
 	s.seen = newMonitor(0)
 	s.reading.Store(s.puzzles)
 	s.meter = newMeter(s.verb, "records", reading(&s.published, func() (read, total int64) { return s.reading.Load().Progress() }))
-	drain, abort, stop := daemon.Context(ctx, s.c.StopTimeout)
-	defer stop()
 	if s.conn, err = connect(drain, s.c, s.verb, s.log); err != nil {
 		return err
 	}
@@ -216,7 +221,7 @@ func (s *submission) handOverOnce(ctx context.Context) error {
 			return err
 		}
 		var err error
-		if puzzles, err = openCorpus(s.spec, s.origin.Paths, nil); err != nil {
+		if puzzles, err = s.open(ctx); err != nil {
 			return err
 		}
 		s.reading.Store(puzzles)

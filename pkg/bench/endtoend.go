@@ -133,7 +133,7 @@ func readRows(spec puzzle.Spec, path string) error {
 	if err != nil {
 		return err
 	}
-	c, err := corpus.Open([]string{path}, corpus.Options{Format: corpus.Lines, Size: spec.Size}, nil)
+	c, err := corpus.Open(context.Background(), []string{path}, corpus.Options{Format: corpus.Lines, Size: spec.Size}, nil)
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func textOf(format string, boards puzzle.Run) (text []byte) {
 
 // parse reads a corpus in which so many boards are to be found.
 func parse(text []byte, format string, size puzzle.Size, want int) error {
-	c, err := corpus.Open([]string{corpus.Stdin}, corpus.Options{Format: format, Size: size}, bytes.NewReader(text))
+	c, err := corpus.Open(context.Background(), []string{corpus.Stdin}, corpus.Options{Format: format, Size: size}, bytes.NewReader(text))
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@
 // (a missing file, damaged compression, a format that cannot be told) is an
 // error instead.
 //
-//	c, err := corpus.Open(paths, corpus.Options{}, os.Stdin)
+//	c, err := corpus.Open(ctx, paths, corpus.Options{}, os.Stdin)
 //	...
 //	defer c.Close()
 //	var rec corpus.Record
@@ -29,6 +29,7 @@ package corpus
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -185,8 +186,9 @@ type Corpus struct {
 
 // Open opens the corpus that consists of what paths stand for, see Expand, in this
 // order; "-" is stdin. It finds out whether every file can be opened and reads as far as the
-// first record, so that what cannot be read at all fails here.
-func Open(paths []string, opts Options, stdin io.Reader) (*Corpus, error) {
+// first record, so that what cannot be read at all fails here. Reading
+// from a bucket ends with the context, whatever it waits for.
+func Open(ctx context.Context, paths []string, opts Options, stdin io.Reader) (*Corpus, error) {
 	if opts.Format == "" {
 		opts.Format = Auto
 	}
@@ -199,7 +201,7 @@ func Open(paths []string, opts Options, stdin io.Reader) (*Corpus, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	c := &Corpus{opts: opts, stdin: stdin, ahead: true, readers: map[string]reader{}}
+	c := &Corpus{opts: opts, stdin: stdin, shelf: shelf{ctx: ctx}, ahead: true, readers: map[string]reader{}}
 	var err error
 	if c.files, err = c.shelf.expand(paths); err != nil {
 		return nil, err

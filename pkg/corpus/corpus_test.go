@@ -89,7 +89,7 @@ func show(rec *corpus.Record) string {
 // record of every corpus.
 func readAll(t testing.TB, in io.Reader, opts corpus.Options) (shown, raws []string, err error) {
 	t.Helper()
-	c, err := corpus.Open([]string{corpus.Stdin}, opts, in)
+	c, err := corpus.Open(t.Context(), []string{corpus.Stdin}, opts, in)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -244,7 +244,7 @@ func TestUnreadable(t *testing.T) {
 		{[]string{"-"}, corpus.Options{Format: corpus.Lines}, "\n0101\n", "read -, line 2: lines of 4 cells do not show their size: give --size"},
 		{[]string{"-"}, corpus.Options{}, "\x1f\x8b", "read -: the gzip file is cut off: unexpected EOF"},
 	} {
-		c, err := corpus.Open(test.paths, test.opts, strings.NewReader(test.in))
+		c, err := corpus.Open(t.Context(), test.paths, test.opts, strings.NewReader(test.in))
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q %+v: %v, %v, want %s", test.paths, test.opts, c, err, test.want)
 		}
@@ -301,7 +301,7 @@ func TestNoAllocation(t *testing.T) {
 		for range 1000 {
 			text = l.append(text, randomBoard(rng, puzzle.Size{Rows: 1 + rng.IntN(5), Cols: 2 + rng.IntN(20)}))
 		}
-		c, err := corpus.Open([]string{corpus.Stdin}, corpus.Options{Format: l.format}, &repeat{text: text})
+		c, err := corpus.Open(t.Context(), []string{corpus.Stdin}, corpus.Options{Format: l.format}, &repeat{text: text})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -336,7 +336,7 @@ func (r *repeat) Read(p []byte) (n int, err error) {
 
 // TestRecordMemory: a record stays as it is while another one is read.
 func TestRecordMemory(t *testing.T) {
-	c, err := corpus.Open([]string{corpus.Stdin}, corpus.Options{}, bytes.NewReader([]byte("01/10\n11/00\nx/y\n11/11\n")))
+	c, err := corpus.Open(t.Context(), []string{corpus.Stdin}, corpus.Options{}, bytes.NewReader([]byte("01/10\n11/00\nx/y\n11/11\n")))
 	if err != nil {
 		t.Fatal(err)
 	}

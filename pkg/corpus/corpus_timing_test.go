@@ -30,7 +30,7 @@ func BenchmarkNext(b *testing.B) {
 			for range boards {
 				text = shape.layout.append(text, randomBoard(rng, size))
 			}
-			c, err := corpus.Open([]string{corpus.Stdin}, shape.opts, &repeat{text: text})
+			c, err := corpus.Open(b.Context(), []string{corpus.Stdin}, shape.opts, &repeat{text: text})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -74,7 +74,7 @@ func TestAuto(t *testing.T) {
 		{strings.Repeat(" ", 70_000) + "\n", corpus.Options{}, "more than 65536 bytes"},
 	} {
 		for name, in := range pieces(test.text) {
-			c, err := corpus.Open([]string{corpus.Stdin}, test.opts, in)
+			c, err := corpus.Open(t.Context(), []string{corpus.Stdin}, test.opts, in)
 			switch {
 			case err != nil && !strings.Contains(err.Error(), test.want):
 				t.Errorf("%.40q as %s: %v, want %s", test.text, name, err, test.want)
@@ -89,7 +89,7 @@ func TestAuto(t *testing.T) {
 // files behind.
 func TestAutoIsStrict(t *testing.T) {
 	paths := []string{writeFile(t, "blank", "\n"), writeFile(t, "grid", "1 2\n0 1\n"), writeFile(t, "lines", "01/10\n")}
-	c, err := corpus.Open(paths, corpus.Options{}, nil)
+	c, err := corpus.Open(t.Context(), paths, corpus.Options{}, nil)
 	if err != nil || c.Format() != corpus.Grid {
 		t.Fatal(c, err)
 	}

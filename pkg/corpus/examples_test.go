@@ -39,7 +39,7 @@ func TestExamples(t *testing.T) {
 			puzzle.UnknownSymbol: " 3 5 15 18 21", puzzle.RaggedRow: " 7", puzzle.BadSize: " 10 19", puzzle.TooLarge: " 13", puzzle.Truncated: " 23",
 		}},
 	} {
-		c, err := corpus.Open([]string{examples(test.file)}, test.opts, nil)
+		c, err := corpus.Open(t.Context(), []string{examples(test.file)}, test.opts, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

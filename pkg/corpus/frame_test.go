@@ -48,7 +48,7 @@ func frameTests() []readTest {
 // TestFrames reads what frames have in good and bad input.
 func TestFrames(t *testing.T) {
 	for _, test := range frameTests() {
-		c, err := corpus.Open([]string{corpus.Stdin}, test.opts, strings.NewReader(test.text))
+		c, err := corpus.Open(t.Context(), []string{corpus.Stdin}, test.opts, strings.NewReader(test.text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestFrameFormats(t *testing.T) {
 		{corpus.CSV, puzzle.Frame{Name: true}, "corpus format csv has no frame"},
 		{corpus.Blocks, puzzle.Frame{Square: true}, "frame square: only the format grid"},
 	} {
-		_, err := corpus.Open([]string{corpus.Stdin}, corpus.Options{Format: test.format, Frame: test.frame}, strings.NewReader(""))
+		_, err := corpus.Open(t.Context(), []string{corpus.Stdin}, corpus.Options{Format: test.format, Frame: test.frame}, strings.NewReader(""))
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s with %s: %v", test.format, test.frame, err)
 		}
@@ -100,7 +100,7 @@ func FuzzFrame(f *testing.F) {
 		opts := frameTests()[int(shape)%len(frameTests())].opts
 		opts.MaxLine = fuzzMaxLine
 		read := func(in interface{ Read([]byte) (int, error) }) string {
-			c, err := corpus.Open([]string{corpus.Stdin}, opts, in)
+			c, err := corpus.Open(t.Context(), []string{corpus.Stdin}, opts, in)
 			if err != nil {
 				return err.Error()
 			}

@@ -70,7 +70,7 @@ func jsonArrayTests() []readTest {
 func TestJSON(t *testing.T) {
 	for _, test := range slices.Concat(jsonLinesTests(), jsonArrayTests()) {
 		for name, in := range pieces(test.text) {
-			c, err := corpus.Open([]string{corpus.Stdin}, test.opts, in)
+			c, err := corpus.Open(t.Context(), []string{corpus.Stdin}, test.opts, in)
 			if err != nil {
 				t.Fatalf("%s: %v", test.name, err)
 			}
@@ -80,7 +80,7 @@ func TestJSON(t *testing.T) {
 			}
 		}
 	}
-	_, err := corpus.Open([]string{corpus.Stdin}, corpus.Options{Format: corpus.JSON}, strings.NewReader("{\"board\":1}\n"))
+	_, err := corpus.Open(t.Context(), []string{corpus.Stdin}, corpus.Options{Format: corpus.JSON}, strings.NewReader("{\"board\":1}\n"))
 	if err == nil || !strings.Contains(err.Error(), "for a value a line give --format jsonl") {
 		t.Errorf("an object where an array should be: %v", err)
 	}
@@ -97,8 +97,8 @@ func FuzzJSON(f *testing.F) {
 		if array {
 			opts.Format = corpus.JSON
 		}
-		whole, wholeErr := corpus.Open([]string{corpus.Stdin}, opts, strings.NewReader(text))
-		pieced, piecedErr := corpus.Open([]string{corpus.Stdin}, opts, &oneByte{text})
+		whole, wholeErr := corpus.Open(t.Context(), []string{corpus.Stdin}, opts, strings.NewReader(text))
+		pieced, piecedErr := corpus.Open(t.Context(), []string{corpus.Stdin}, opts, &oneByte{text})
 		if fmt.Sprint(wholeErr) != fmt.Sprint(piecedErr) {
 			t.Fatalf("%v, but in single bytes %v", wholeErr, piecedErr)
 		}
@@ -152,7 +152,7 @@ func TestJSONAgainstStandard(t *testing.T) {
 		lines = append(append(lines, line...), '\n')
 	}
 	for format, text := range map[string][]byte{"indented": indented, "compact": compact, "lines": lines} {
-		c, err := corpus.Open([]string{corpus.Stdin}, corpus.Options{}, strings.NewReader(string(text)))
+		c, err := corpus.Open(t.Context(), []string{corpus.Stdin}, corpus.Options{}, strings.NewReader(string(text)))
 		if err != nil {
 			t.Fatal(err)
 		}

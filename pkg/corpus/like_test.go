@@ -17,7 +17,7 @@ import (
 // also returns how many records it had to leave to Next.
 func readLike(t testing.TB, in io.Reader, opts corpus.Options) (shown []string, left int, err error) {
 	t.Helper()
-	c, err := corpus.Open([]string{corpus.Stdin}, opts, in)
+	c, err := corpus.Open(t.Context(), []string{corpus.Stdin}, opts, in)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -83,7 +83,7 @@ func TestNextLikeIsFast(t *testing.T) {
 	const boards = 100_000
 	for _, end := range []string{"\n", "\r\n"} {
 		text := strings.Repeat(strings.Repeat("0110100", 3)+"1110"+end, boards)
-		c, err := corpus.Open([]string{corpus.Stdin}, corpus.Options{Format: corpus.Lines, Size: puzzle.Size{Rows: 5, Cols: 5}}, strings.NewReader(text))
+		c, err := corpus.Open(t.Context(), []string{corpus.Stdin}, corpus.Options{Format: corpus.Lines, Size: puzzle.Size{Rows: 5, Cols: 5}}, strings.NewReader(text))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -67,14 +67,14 @@ func TestNPY(t *testing.T) {
 				opts.Size, dims = puzzle.Size{Rows: rows, Cols: cols}, []int{n, rows * cols}
 			}
 			path := writeFile(t, "boards.npy", npyFile(version, descr, fortran, dims, values))
-			c, err := corpus.Open([]string{path}, opts, nil)
+			c, err := corpus.Open(t.Context(), []string{path}, opts, nil)
 			if err != nil {
 				t.Fatalf("%s, %d: %v", descr, shape, err)
 			}
 			if shown, _ := drain(t, c); !slices.Equal(shown, want) || c.Format() != corpus.NPY || len(c.Sources()) != 1 {
 				t.Errorf("%s, %d: %d records, want %d", descr, shape, len(shown), n)
 			}
-			if print, err := corpus.Fingerprint([]string{path}, nil); err != nil || !slices.Equal(print, c.Sources()) {
+			if print, err := corpus.Fingerprint(t.Context(), []string{path}, nil); err != nil || !slices.Equal(print, c.Sources()) {
 				t.Errorf("%s, %d: fingerprint %v, want %v, %v", descr, shape, c.Sources(), print, err)
 			}
 		}
@@ -93,7 +93,7 @@ func TestNPYByNumPy(t *testing.T) {
 		want = append(want, fmt.Sprintf("%d 3x4 %s", i+1, text.String()))
 	}
 	for _, name := range []string{"int32", "bool-fortran", "int16-flat", "uint8-flat-fortran"} {
-		c, err := corpus.Open([]string{"testdata/" + name + ".npy"}, corpus.Options{Size: puzzle.Size{Rows: 3, Cols: 4}}, nil)
+		c, err := corpus.Open(t.Context(), []string{"testdata/" + name + ".npy"}, corpus.Options{Size: puzzle.Size{Rows: 3, Cols: 4}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +150,7 @@ func TestNPYFaults(t *testing.T) {
 		}
 	}
 	path := writeFile(t, "cut.npy", npyFile(1, "|u1", true, []int{3, 2}, []int{0, 1}))
-	if _, err := corpus.Open([]string{path}, sized, nil); err == nil || !strings.Contains(err.Error(), "it is cut off") {
+	if _, err := corpus.Open(t.Context(), []string{path}, sized, nil); err == nil || !strings.Contains(err.Error(), "it is cut off") {
 		t.Errorf("Fortran order, cut: %v", err)
 	}
 	huge, _, err := readAll(t, strings.NewReader(npyFile(1, "|u1", false, []int{1 << 40, 2}, []int{0, 1})), sized)
@@ -175,7 +175,7 @@ func FuzzNPY(f *testing.F) {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if c, err := corpus.Open([]string{path}, opts, nil); err == nil {
+		if c, err := corpus.Open(t.Context(), []string{path}, opts, nil); err == nil {
 			drain(t, c)
 			c.Close()
 		}

@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,13 +17,14 @@ import (
 
 // shelf is where the files of a corpus are: on the disk and, in a bucket, as objects.
 type shelf struct {
-	objects *object.Client // nil until there is one to be read
+	ctx     context.Context // of the reading of objects
+	objects *object.Client  // nil until there is one to be read
 }
 
 func (s *shelf) client() (*object.Client, error) {
 	if s.objects == nil {
 		var err error
-		if s.objects, err = object.New(); err != nil {
+		if s.objects, err = object.New(s.ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -106,8 +106,8 @@ func TestObjects(t *testing.T) {
 			t.Fatal(err)
 		}
 		opts := corpus.Options{Symbols: puzzle.Digits()}
-		want, wantErr := recordsOf(local, opts)
-		got, gotErr := recordsOf("s3://bucket/corpora/"+filepath.Base(name), opts)
+		want, wantErr := recordsOf(t, local, opts)
+		got, gotErr := recordsOf(t, "s3://bucket/corpora/"+filepath.Base(name), opts)
 		want = strings.ReplaceAll(want, local, "FILE")
 		got = strings.ReplaceAll(got, "s3://bucket/corpora/"+filepath.Base(name), "FILE")
 		if got != want || (gotErr == nil) != (wantErr == nil) {
@@ -123,8 +123,8 @@ func TestObjects(t *testing.T) {
 }
 
 // recordsOf shows all records of a corpus and what it was.
-func recordsOf(path string, opts corpus.Options) (string, error) {
-	c, err := corpus.Open([]string{path}, opts, nil)
+func recordsOf(t *testing.T, path string, opts corpus.Options) (string, error) {
+	c, err := corpus.Open(t.Context(), []string{path}, opts, nil)
 	if err != nil {
 		return "", err
 	}
@@ -139,7 +139,7 @@ func recordsOf(path string, opts corpus.Options) (string, error) {
 	}
 	read, total := c.Progress()
 	fmt.Fprintln(&b, c.Sources(), read, total)
-	sources, err := corpus.Fingerprint([]string{path}, nil)
+	sources, err := corpus.Fingerprint(t.Context(), []string{path}, nil)
 	fmt.Fprintln(&b, sources)
 	return b.String(), err
 }
@@ -161,21 +161,21 @@ func TestExpandObjects(t *testing.T) {
 		"a.txt", "b", "b/", "b/c", "b/job=x", "_d", "deep", "*.txt", "lit*.txt", "b/?.txt", "*", "b/*", "[ab]*", "*/x.txt", "deep/*/b", "*/*", "a*", ".",
 		"none", "none/", "*.csv", "[", "a.txt/x",
 	} {
-		want, wantErr := corpus.Expand([]string{path})
+		want, wantErr := corpus.Expand(t.Context(), []string{path})
 		for i := range want {
 			want[i] = "s3://bucket/" + want[i]
 		}
 		url := "s3://bucket/" + strings.TrimPrefix(path, ".")
-		got, err := corpus.Expand([]string{url})
+		got, err := corpus.Expand(t.Context(), []string{url})
 		if !slices.Equal(got, want) || (err == nil) != (wantErr == nil) || err != nil && !strings.Contains(err.Error(), url) {
 			t.Errorf("%s: %q, %v\nwant %q, %v", url, got, err, want, wantErr)
 		}
 	}
-	if got, err := corpus.Expand([]string{"s3://bucket"}); err != nil || len(got) != 9 {
+	if got, err := corpus.Expand(t.Context(), []string{"s3://bucket"}); err != nil || len(got) != 9 {
 		t.Errorf("the bucket: %q, %v", got, err)
 	}
 	for _, url := range []string{"s3://bucket/none", "s3://other/a.txt", "s3://other"} {
-		if _, err := corpus.Expand([]string{url}); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := corpus.Expand(t.Context(), []string{url}); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
@@ -186,7 +186,7 @@ func TestObjectReplaced(t *testing.T) {
 	b := newBucket(t)
 	const boards = 1 << 18
 	b.put("boards.txt", bytes.Repeat([]byte("01/10\n"), boards))
-	c, err := corpus.Open([]string{"s3://bucket/boards.txt"}, corpus.Options{}, nil)
+	c, err := corpus.Open(t.Context(), []string{"s3://bucket/boards.txt"}, corpus.Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func marshal(t *testing.T, v any) []byte {
 func TestParquetForged(t *testing.T) {
 	open := func(path, want string) {
 		t.Helper()
-		c, err := corpus.Open([]string{path}, corpus.Options{}, nil)
+		c, err := corpus.Open(t.Context(), []string{path}, corpus.Options{}, nil)
 		if err == nil {
 			c.Close()
 		}

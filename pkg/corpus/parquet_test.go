@@ -16,7 +16,7 @@ import (
 // readFile reads a corpus of one file.
 func readFile(t testing.TB, path string, opts corpus.Options) ([]string, []string) {
 	t.Helper()
-	c, err := corpus.Open([]string{path}, opts, nil)
+	c, err := corpus.Open(t.Context(), []string{path}, opts, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func readFile(t testing.TB, path string, opts corpus.Options) ([]string, []strin
 	if err := c.Next(new(corpus.Record)); err.Error() != "EOF" {
 		t.Fatal(err)
 	}
-	if print, err := corpus.Fingerprint([]string{path}, nil); err != nil || !slices.Equal(print, c.Sources()) {
+	if print, err := corpus.Fingerprint(t.Context(), []string{path}, nil); err != nil || !slices.Equal(print, c.Sources()) {
 		t.Errorf("fingerprint %v, want %v, %v", c.Sources(), print, err)
 	}
 	return shown, raws
@@ -111,7 +111,7 @@ func TestParquetFaults(t *testing.T) {
 		{"SELECT '0/1' AS board, [1] AS id", "", "column id: it is no single value"},
 	} {
 		path := duckdbFile(t, fmt.Sprint("column-", i+1), test.query, test.options)
-		if _, err := corpus.Open([]string{path}, corpus.Options{}, nil); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), test.want) {
+		if _, err := corpus.Open(t.Context(), []string{path}, corpus.Options{}, nil); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %s", test.query, err, test.want)
 		}
 	}
@@ -123,7 +123,7 @@ func TestParquetFaults(t *testing.T) {
 		t.Errorf("from a pipe: %v", err)
 	}
 	cut := writeFile(t, "cut.parquet", string(data[:len(data)-9]))
-	if _, err := corpus.Open([]string{cut}, corpus.Options{}, nil); err == nil || !strings.Contains(err.Error(), "cut off") {
+	if _, err := corpus.Open(t.Context(), []string{cut}, corpus.Options{}, nil); err == nil || !strings.Contains(err.Error(), "cut off") {
 		t.Errorf("cut: %v", err)
 	}
 }
@@ -132,7 +132,7 @@ func TestParquetFaults(t *testing.T) {
 // before it is expanded in memory.
 func TestParquetBomb(t *testing.T) {
 	path := duckdbFile(t, "bomb", "SELECT NULL::VARCHAR AS board FROM range(17000000)", ", COMPRESSION zstd, ROW_GROUP_SIZE 17000000")
-	c, err := corpus.Open([]string{path}, corpus.Options{}, nil)
+	c, err := corpus.Open(t.Context(), []string{path}, corpus.Options{}, nil)
 	if err == nil {
 		shown, _ := drain(t, c)
 		t.Errorf("%.100q", shown)
@@ -155,7 +155,7 @@ func TestParquetMutants(t *testing.T) {
 			if err := os.WriteFile(path, mutant, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if c, err := corpus.Open([]string{path}, corpus.Options{Format: corpus.Parquet}, nil); err == nil {
+			if c, err := corpus.Open(t.Context(), []string{path}, corpus.Options{Format: corpus.Parquet}, nil); err == nil {
 				drain(t, c)
 				c.Close()
 			}
@@ -186,7 +186,7 @@ func FuzzParquet(f *testing.F) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if c, err := corpus.Open([]string{path}, corpus.Options{Format: corpus.Parquet}, nil); err == nil {
+		if c, err := corpus.Open(t.Context(), []string{path}, corpus.Options{Format: corpus.Parquet}, nil); err == nil {
 			drain(t, c)
 			c.Close()
 		}

@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,8 +19,8 @@ import (
 // an underscore, or job=, as datasets do. A pattern that names no file stands for
 // what it matches, sorted. Names are as short as they can be: ./a is a. Objects
 // are files whose keys are paths: s3://BUCKET/PATH.
-func Expand(paths []string) ([]string, error) {
-	var s shelf
+func Expand(ctx context.Context, paths []string) ([]string, error) {
+	s := shelf{ctx: ctx}
 	found, err := s.expand(paths)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -39,8 +40,8 @@ func Sum(sources []Source) string {
 // Fingerprint returns what Corpus.Sources would say at the end of these files
 // without parsing them. Standard input and pipes are read to their end, which
 // uses them up.
-func Fingerprint(paths []string, stdin io.Reader) ([]Source, error) {
-	var s shelf
+func Fingerprint(ctx context.Context, paths []string, stdin io.Reader) ([]Source, error) {
+	s := shelf{ctx: ctx}
 	files, err := s.expand(paths)
 	if err != nil {
 		return nil, err

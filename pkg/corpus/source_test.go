@@ -38,7 +38,7 @@ func TestCompressed(t *testing.T) {
 		"xz, sizes":       made(t, "boards-sizes.xz"), // in the headers of its blocks; zeros between its streams
 	} {
 		path := writeFile(t, "boards", stored)
-		c, err := corpus.Open([]string{path}, corpus.Options{}, nil)
+		c, err := corpus.Open(t.Context(), []string{path}, corpus.Options{}, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -103,7 +103,7 @@ func TestDamaged(t *testing.T) {
 	} {
 		path := writeFile(t, "damaged", test.stored)
 		opts := corpus.Options{Format: corpus.Lines, Size: puzzle.Size{Rows: 2, Cols: 2}}
-		c, err := corpus.Open([]string{path}, opts, nil)
+		c, err := corpus.Open(t.Context(), []string{path}, opts, nil)
 		n := 0
 		if err == nil {
 			var rec corpus.Record
@@ -132,7 +132,7 @@ func TestOverExpanded(t *testing.T) {
 		if name == "zeros.txt" { // which tells nothing
 			opts.Format = corpus.Lines
 		}
-		c, err := corpus.Open([]string{bomb, last}, opts, nil)
+		c, err := corpus.Open(t.Context(), []string{bomb, last}, opts, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -183,7 +183,7 @@ func TestSources(t *testing.T) {
 		}
 	}
 	paths := []string{"empty.txt", "a.txt", "b.txt"}
-	c, err := corpus.Open(paths, corpus.Options{}, nil)
+	c, err := corpus.Open(t.Context(), paths, corpus.Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,14 +207,14 @@ func TestSources(t *testing.T) {
 	if !slices.Equal(c.Sources(), sources) {
 		t.Errorf("sources %v", c.Sources())
 	}
-	if print, err := corpus.Fingerprint(paths, nil); err != nil || !slices.Equal(print, sources) {
+	if print, err := corpus.Fingerprint(t.Context(), paths, nil); err != nil || !slices.Equal(print, sources) {
 		t.Errorf("fingerprint %v, %v", print, err)
 	}
 	if sum := corpus.Sum(sources); sum != "52ef9ae79c48266158fe9f1eeeb957ac6d476cd4335dcab39b168599c3262c23" { // sha256sum empty.txt a.txt b.txt | sha256sum
 		t.Errorf("sum %s", sum)
 	}
 	piped := []corpus.Source{sources[1], {Name: corpus.Stdin, Bytes: 5, SHA256: sources[2].SHA256}}
-	if print, err := corpus.Fingerprint([]string{"a.txt", corpus.Stdin}, strings.NewReader("11/11")); err != nil || !slices.Equal(print, piped) {
+	if print, err := corpus.Fingerprint(t.Context(), []string{"a.txt", corpus.Stdin}, strings.NewReader("11/11")); err != nil || !slices.Equal(print, piped) {
 		t.Errorf("fingerprint with standard input %v, %v", print, err)
 	}
 }
@@ -243,13 +243,13 @@ func TestExpand(t *testing.T) {
 		{"*", "a.txt b/C.txt b/c/y.csv b/link.txt b/x.txt b.txt lit*.txt"},
 		{"out/job=x", "out/job=x/manifest.json"},
 	} {
-		got, err := corpus.Expand(strings.Fields(test.paths))
+		got, err := corpus.Expand(t.Context(), strings.Fields(test.paths))
 		if err != nil || strings.Join(got, " ") != test.want {
 			t.Errorf("%s: %q, %v, want %s", test.paths, got, err, test.want)
 		}
 	}
 	for paths, want := range map[string]string{"none": "no such file", "*.csv": "pattern *.csv matches no file", "[": "pattern [: syntax error", "empty": "empty: no files in this folder", "out": "out: no files in this folder, besides datasets", "": "a corpus without a name"} {
-		if got, err := corpus.Expand([]string{paths}); err == nil || !strings.Contains(err.Error(), want) {
+		if got, err := corpus.Expand(t.Context(), []string{paths}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %q, %v", paths, got, err)
 		}
 	}
@@ -259,7 +259,7 @@ func TestExpand(t *testing.T) {
 func TestNameNotUTF8(t *testing.T) {
 	path := writeFile(t, "a\xff\xfeb", "01/10\n")
 	want := strings.ReplaceAll(path, "\xff\xfe", "\uFFFD")
-	c, err := corpus.Open([]string{path}, corpus.Options{}, nil)
+	c, err := corpus.Open(t.Context(), []string{path}, corpus.Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func TestChangedMeanwhile(t *testing.T) {
 		"longer": func(path string) error { return os.WriteFile(path, []byte(strings.Repeat("11/11\n", boards+1)), 0) },
 	} {
 		path := writeFile(t, "boards", strings.Repeat("01/10\n", boards))
-		c, err := corpus.Open([]string{path}, corpus.Options{}, nil)
+		c, err := corpus.Open(t.Context(), []string{path}, corpus.Options{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -308,7 +308,7 @@ func TestStdin(t *testing.T) {
 		w.Close()
 	}()
 	file := writeFile(t, "b.txt", "11/11\n")
-	c, err := corpus.Open([]string{corpus.Stdin, file}, corpus.Options{}, r)
+	c, err := corpus.Open(t.Context(), []string{corpus.Stdin, file}, corpus.Options{}, r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 // readXZ reads a file of boards of 2x2 to its end.
 func readXZ(t *testing.T, stored string) (boards string, err error) {
-	c, err := corpus.Open([]string{corpus.Stdin}, corpus.Options{Format: corpus.Lines, Size: puzzle.Size{Rows: 2, Cols: 2}}, strings.NewReader(stored))
+	c, err := corpus.Open(t.Context(), []string{corpus.Stdin}, corpus.Options{Format: corpus.Lines, Size: puzzle.Size{Rows: 2, Cols: 2}}, strings.NewReader(stored))
 	if err != nil {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -17,7 +18,7 @@ func below(path string) (fs.FS, error) {
 	if !object.Is(path) {
 		return os.DirFS(path), nil
 	}
-	c, err := object.New()
+	c, err := object.New(context.Background())
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func (b *bucketServer) spoils(spoil func(w http.ResponseWriter, r *http.Request)
 // objects returns what is in the output, as tree does for a folder.
 func (b *bucketServer) objects(t *testing.T) map[string]string {
 	t.Helper()
-	client, err := object.New()
+	client, err := object.New(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -39,7 +40,7 @@ func openStore(output string) (store, error) {
 	if !object.Is(output) {
 		return &disk{files, output}, nil
 	}
-	client, err := object.New()
+	client, err := object.New(context.Background())
 	if err != nil {
 		return nil, err
 	}

@@ -2,5 +2,5 @@ package object
 
 import "time"
 
-// Hurry makes the pauses between attempts at a byte short.
-func (c *Client) Hurry() { c.pause = time.Microsecond }
+// Pause sets the pause before the third attempt at a byte.
+func (c *Client) Pause(d time.Duration) { c.pause = d }

@@ -1,7 +1,6 @@
 package object
 
 import (
-	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -59,7 +58,7 @@ func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	entries := []fs.DirEntry{}
 	pages := s3.NewListObjectsV2Paginator(t.client.s3, &s3.ListObjectsV2Input{Bucket: &bucket, Prefix: &prefix, Delimiter: aws.String("/")})
 	for pages.HasMorePages() {
-		page, err := pages.NextPage(context.Background())
+		page, err := pages.NextPage(t.client.ctx)
 		if err != nil {
 			return nil, explain("list", url, err)
 		}

@@ -7,8 +7,9 @@
 // AWS_PROFILE names in ~/.aws, the role of the machine or the pod.
 //
 // As in package os, a call has no context: one whose connection is silent for a
-// minute is tried again, and all of them end. A Client may be used concurrently, a
-// Reader for one Read and any number of ReadAt at a time.
+// minute is tried again, and all of them end, at once where the context of the Client
+// does. A Client may be used concurrently, a Reader for one Read and any number of
+// ReadAt at a time.
 package object
 
 import (
@@ -54,13 +55,15 @@ func split(url string) (bucket, key string, err error) {
 // Client speaks to the server.
 type Client struct {
 	s3    *s3.Client
-	pause time.Duration // before the third attempt at a byte, doubled for each that follows
+	ctx   context.Context // of all calls: io.Reader and fs.FS have no place for one
+	pause time.Duration   // before the third attempt at a byte, doubled for each that follows
 }
 
-// New returns a client, as environment and profile say. It does not connect yet.
-func New() (*Client, error) {
+// New returns a client, as environment and profile say. It does not connect yet. What
+// it does, and what its Readers do, ends with the context.
+func New(ctx context.Context) (*Client, error) {
 	transport := awshttp.NewBuildableClient().WithReadTimeout(0).WithTransportOptions(listen)
-	cfg, err := config.LoadDefaultConfig(context.Background(), config.WithHTTPClient(transport))
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(transport))
 	if err != nil {
 		return nil, fmt.Errorf("find out how to reach S3: %w", err)
 	}
@@ -70,7 +73,7 @@ func New() (*Client, error) {
 	if strings.Trim(cfg.Region, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
 		return nil, fmt.Errorf("find out how to reach S3: the region %q is none; AWS_REGION or ~/.aws say which, such as us-east-1", cfg.Region)
 	}
-	return &Client{pause: 100 * time.Millisecond, s3: s3.NewFromConfig(cfg, func(o *s3.Options) {
+	return &Client{ctx: ctx, pause: 100 * time.Millisecond, s3: s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.DisableLogOutputChecksumValidationSkipped = true // servers other than AWS have none
 		if cfg.RetryMaxAttempts == 0 && cfg.Retryer == nil {
 			o.Retryer = retry.AddWithMaxAttempts(retry.NewStandard(), attempts)
@@ -96,7 +99,7 @@ func (c *Client) List(url string) iter.Seq2[Entry, error] {
 		}
 		pages := s3.NewListObjectsV2Paginator(c.s3, &s3.ListObjectsV2Input{Bucket: &bucket, Prefix: &prefix})
 		for pages.HasMorePages() {
-			page, err := pages.NextPage(context.Background())
+			page, err := pages.NextPage(c.ctx)
 			if err != nil {
 				yield(Entry{}, explain("list", url, err))
 				return
@@ -113,7 +116,9 @@ func (c *Client) List(url string) iter.Seq2[Entry, error] {
 // explain says in the words of package fs what the server, or the way to it, has
 // against a call.
 func explain(op, url string, err error) error {
-	if answer, ok := errors.AsType[smithy.APIError](err); ok {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		// It is us who want no more.
+	} else if answer, ok := errors.AsType[smithy.APIError](err); ok {
 		err = explainAnswer(answer, err)
 	} else if _, ok := errors.AsType[*smithy.OperationError](err); ok {
 		err = &failure{err, true} // no answer came

@@ -2,6 +2,7 @@ package object_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"testing/fstest"
 	"testing/iotest"
+	"time"
 
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
@@ -73,11 +75,11 @@ func (s *server) put(key string, data []byte) {
 
 func client(t *testing.T) *object.Client {
 	t.Helper()
-	c, err := object.New()
+	c, err := object.New(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Hurry()
+	c.Pause(time.Microsecond)
 	return c
 }
 
@@ -341,5 +343,72 @@ func TestFS(t *testing.T) {
 		if _, err := client(t).FS("s3://bucket/data").Open(name); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// silent sends no byte of a body.
+type silent struct {
+	http.ResponseWriter
+	request *http.Request
+}
+
+func (s silent) Write([]byte) (int, error) {
+	s.ResponseWriter.(http.Flusher).Flush()
+	<-s.request.Context().Done()
+	panic(http.ErrAbortHandler)
+}
+
+// TestCancelled: a reading that waits for the next attempt, which would be in an hour,
+// ends with the context, and so does one that waits for a server that says nothing.
+func TestCancelled(t *testing.T) {
+	reason := errors.New("enough")
+	for name, test := range map[string]struct {
+		requests int // of a reading, before it waits
+		answer   func(s *server, w http.ResponseWriter, r *http.Request)
+	}{
+		"between attempts": {2, func(s *server, w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(&cut{w, 0}, r) }},
+		"without a word":   {1, func(_ *server, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
+		"without a byte":   {1, func(s *server, w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(silent{w, r}, r) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t)
+			s.put("key", noise(1000))
+			ctx, cancel := context.WithCancelCause(t.Context())
+			c, err := object.New(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Pause(time.Hour)
+			r, err := c.Open("s3://bucket/key")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			asked := make(chan struct{}, 100)
+			s.breaks(func(w http.ResponseWriter, r *http.Request) bool {
+				asked <- struct{}{}
+				test.answer(s, w, r)
+				return true
+			})
+			read := make(chan error)
+			for _, from := range []func(p []byte) (int, error){r.Read, func(p []byte) (int, error) { return r.ReadAt(p, 5) }} {
+				go func() {
+					_, err := from(make([]byte, 10))
+					read <- err
+				}()
+				for range test.requests {
+					<-asked
+				}
+			}
+			cancel(reason)
+			for range 2 {
+				if err := <-read; !errors.Is(err, reason) && !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "s3://bucket/key") || object.Passes(err) {
+					t.Error(err)
+				}
+			}
+			if _, err := c.Open("s3://bucket/key"); !errors.Is(err, context.Canceled) {
+				t.Errorf("open: %v", err)
+			}
+		})
 	}
 }

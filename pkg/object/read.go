@@ -52,7 +52,7 @@ func (c *Client) Open(url string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	head, err := c.s3.HeadObject(context.Background(), &s3.HeadObjectInput{Bucket: &bucket, Key: &key})
+	head, err := c.s3.HeadObject(c.ctx, &s3.HeadObjectInput{Bucket: &bucket, Key: &key})
 	if err != nil {
 		return nil, explain("open", url, err)
 	}
@@ -78,7 +78,9 @@ func (r *Reader) Read(p []byte) (n int, err error) {
 		return 0, r.end()
 	}
 	for try := range patience {
-		r.pause(try)
+		if err := r.pause(try); err != nil {
+			return 0, err
+		}
 		if r.body == nil {
 			if r.body, err = r.get(r.offset, r.size); err != nil {
 				return 0, err
@@ -163,7 +165,9 @@ func (r *Reader) readBlock(p []byte, offset int64) (n int, err error) {
 // fetch fills p, all of which is within the object.
 func (r *Reader) fetch(p []byte, offset int64) (n int, err error) {
 	for try := 0; ; try++ {
-		r.pause(try)
+		if err := r.pause(try); err != nil {
+			return n, err
+		}
 		body, err := r.get(offset+int64(n), offset+int64(len(p)))
 		if err != nil {
 			return n, err
@@ -194,7 +198,7 @@ func (r *Reader) get(from, to int64) (io.ReadCloser, error) {
 	if to-from < r.size {
 		in.Range = aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1))
 	}
-	out, err := r.client.s3.GetObject(context.Background(), in)
+	out, err := r.client.s3.GetObject(r.client.ctx, in)
 	if err != nil {
 		return nil, explain("read", r.url, err)
 	}
@@ -221,8 +225,15 @@ func (r *Reader) broken(at int64, err error) error {
 
 // pause waits before an attempt, but for the first two: most connections that break
 // were idle, or too long.
-func (r *Reader) pause(try int) {
+func (r *Reader) pause(try int) error {
 	if try > 1 {
-		time.Sleep(r.client.pause << (try - 2))
+		select {
+		case <-time.After(r.client.pause << (try - 2)):
+		case <-r.client.ctx.Done():
+		}
 	}
+	if r.client.ctx.Err() != nil {
+		return explain("read", r.url, context.Cause(r.client.ctx))
+	}
+	return nil
 }

@@ -1,7 +1,6 @@
 package object
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -52,7 +51,7 @@ func (c *Client) put(url string, file *os.File, unless *string) error {
 	if _, err := content.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	_, err = c.s3.PutObject(context.Background(), &s3.PutObjectInput{
+	_, err = c.s3.PutObject(c.ctx, &s3.PutObjectInput{
 		Bucket: &bucket, Key: &key, Body: content, ContentLength: aws.Int64(info.Size()), IfNoneMatch: unless,
 		ChecksumSHA256: aws.String(base64.StdEncoding.EncodeToString(sum.Sum(nil))),
 	}, fewAttempts)
@@ -71,7 +70,7 @@ func (c *Client) Remove(url string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.s3.DeleteObject(context.Background(), &s3.DeleteObjectInput{Bucket: &bucket, Key: &key}, fewAttempts); err != nil {
+	if _, err := c.s3.DeleteObject(c.ctx, &s3.DeleteObjectInput{Bucket: &bucket, Key: &key}, fewAttempts); err != nil {
 		return explain("remove", url, err)
 	}
 	return nil

@@ -197,7 +197,7 @@ func TestRegion(t *testing.T) {
 		}
 	}
 	t.Setenv("AWS_REGION", "no region")
-	if _, err := object.New(); err == nil || !strings.Contains(err.Error(), `"no region"`) || !strings.Contains(err.Error(), "AWS_REGION") {
+	if _, err := object.New(t.Context()); err == nil || !strings.Contains(err.Error(), `"no region"`) || !strings.Contains(err.Error(), "AWS_REGION") {
 		t.Errorf("no region: %v", err)
 	}
 }
