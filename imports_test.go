@@ -34,7 +34,7 @@ func arrows() map[string]arrow {
 		"pkg/tally":            {imports: "pkg/puzzle"},
 		"pkg/generate":         {imports: "pkg/puzzle", tests: "pkg/solver"},
 		"pkg/object":           {imports: "github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go", tests: s3},
-		"pkg/corpus":           {imports: "pkg/puzzle pkg/generate pkg/object github.com/klauspost/compress github.com/ulikunitz/xz github.com/parquet-go/parquet-go github.com/andybalholm/brotli github.com/pierrec/lz4/v4", tests: duckdb + " " + s3},
+		"pkg/corpus":           {imports: "pkg/puzzle pkg/generate pkg/object github.com/klauspost/compress github.com/therootcompany/xz github.com/parquet-go/parquet-go github.com/andybalholm/brotli github.com/pierrec/lz4/v4", tests: duckdb + " " + s3},
 		"pkg/config":           {imports: "pkg/puzzle github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper go.yaml.in/yaml/v3"},
 		"pkg/protocol":         {imports: "pkg/wire", tests: "github.com/cockroachdb/datadriven"},
 		"pkg/wire":             {imports: "pkg/puzzle pkg/tally pkg/wire/internal/pb google.golang.org/protobuf"},

@@ -59,8 +59,6 @@ func (s *source) compressed() bool {
 // longestHead is how many bytes tell a compression: those of bzip2.
 const longestHead = 4 + 6
 
-const xzMagic = "\xfd7zXZ\x00"
-
 // decoderOf tells a compression from the first bytes of a file.
 func decoderOf(head []byte) (kind string, open func(*source, io.Reader) (io.Reader, error)) {
 	has := func(at int, magic string) bool { return len(head) > at && bytes.HasPrefix(head[at:], []byte(magic)) }
