@@ -168,7 +168,7 @@ func FuzzRoundTrip(f *testing.F) {
 		}
 		var text []byte
 		var boards []puzzle.Run
-		for range 1 + rng.IntN(20) {
+		for range 1 + rng.IntN(5) {
 			board := randomBoard(rng, sizes[rng.IntN(2)])
 			boards = append(boards, board)
 			text = l.append(text, board)
