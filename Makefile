@@ -66,13 +66,19 @@ single: ## all tests, on one processor, where other orders of goroutines show
 	$(GO) test -tags=$(TAGS) -cpu=1 ./...
 	$(GO) -C deployments test ./...
 
-# All code runs in the tests of its package and, as processes, in the named tests
-# of the command; the command's others start the same processes more often, and its
-# other scripts are verbs that read a dataset, as the tests of pkg/dataset do. The other
+# The packages whose code starts no goroutine, and those of their tests that do: in the
+# others nothing runs beside anything. TestAlone knows whether that is so.
+ALONE  := config|corpus|dataset|draw|generate|protocol|puzzle|report|solver|tally|view|wire
+BESIDE := TestBucket|TestBucketIdentity|TestCleanSparesTheLiving|TestCommitTwice|TestIdentify|TestSet|TestStdin
+
+# All code that runs beside other code does so in the tests of its package and, as
+# processes, in the named tests of the command; the command's others start the same
+# processes more often, and its other scripts are verbs that read a dataset. The other
 # packages' tests with the cluster tag do one thing after the other, start processes
 # that are not built for it, or ask DuckDB, of which the detector sees nothing.
 race: ## go test with the race detector
-	$(GO) test -race -cpu=4 $$($(GO) list ./... | grep -v /cmd/)
+	$(GO) test -race -cpu=4 $$($(GO) list ./... | grep -vE '/cmd/|/pkg/($(ALONE))(/|$$)')
+	$(GO) test -race -cpu=4 -run='^($(BESIDE))$$' $$($(GO) list ./... | grep -E '/pkg/($(ALONE))$$')
 	$(GO) test -tags=$(TAGS) -race -cpu=4 -run='Scripts/^run|SameBytes|Interrupted|Processes|JobVerbs' ./cmd/...
 
 fuzz: ## each fuzz target for FUZZTIME (10000x, that is runs)
