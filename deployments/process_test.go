@@ -19,6 +19,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -177,8 +178,16 @@ type hosts struct {
 	aliases map[string]string // to addresses
 }
 
+// The networks that tests have. They begin anywhere, since another run of the tests may
+// be under way.
+var (
+	firstNetwork  = rand.Uint32N(250 * 250)
+	networksGiven atomic.Uint32
+)
+
 func newHosts() *hosts {
-	return &hosts{prefix: fmt.Sprintf("127.%d.%d.", 1+rand.IntN(250), rand.IntN(250)), aliases: map[string]string{}}
+	n := (firstNetwork + networksGiven.Add(1)) % (250 * 250)
+	return &hosts{prefix: fmt.Sprintf("127.%d.%d.", 1+n/250, n%250), aliases: map[string]string{}}
 }
 
 // address returns the address of a name, which may be new.

@@ -109,7 +109,7 @@ func TestJobVerbs(t *testing.T) {
 	if s := e.Slowest; s == nil || s.Where != queue.Queued || s.Lane != "normal" || len(e.Places) != 4 {
 		t.Errorf("without workers it waits for %+v of %+v", s, e.Places)
 	}
-	c.exits(exitTimeout, "is open after 2s", "wait", "boards", "--timeout", "2s")
+	c.exits(exitTimeout, "is open after 5s", "wait", "boards", "--timeout", "5s")
 	c.exits(exitTimeout, "has said nothing of job boards after 1ns", "wait", "boards", "--timeout", "1ns")
 
 	// Pause: what is queued is finished, nothing more is handed over.

@@ -6,13 +6,15 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -192,31 +194,50 @@ type cluster struct {
 	t      testing.TB
 	dir    string
 	url    string
-	port   string
 	broker *process
 	heard  func(line string) // hears every line of every process; may be nil
 }
 
-// newCluster starts a NATS server, as deployments/nats has it, on a free port.
+// newCluster starts a NATS server, as deployments/nats has it.
 func newCluster(t testing.TB, heard func(string)) *cluster {
 	t.Helper()
-	c := &cluster{t: t, dir: t.TempDir(), port: "-1", heard: heard}
+	c := &cluster{t: t, dir: t.TempDir(), url: "nats://" + freeAddresses(t, 1)[0], heard: heard}
 	c.startBroker()
 	return c
 }
 
-var listening = regexp.MustCompile(`Listening for client connections on \S+:(\d+)`)
+// The ports that freeAddresses gives. They begin anywhere, since another run of the
+// tests may be under way, and go up, since tests run side by side.
+var (
+	firstPort  = 10_000 + rand.Int32N(20_000)
+	portsGiven atomic.Int32
+)
+
+// freeAddresses returns addresses on this host that nobody uses. No other call returns
+// them, and they are below the ports that connections are given, so that nobody
+// will.
+func freeAddresses(t testing.TB, n int) (addresses []string) {
+	t.Helper()
+	for len(addresses) < n {
+		address := fmt.Sprint("127.0.0.1:", firstPort+portsGiven.Add(1))
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			continue
+		}
+		check(t, l.Close())
+		addresses = append(addresses, address)
+	}
+	return addresses
+}
 
 // startBroker starts the server, from the second time on where it was before.
 func (c *cluster) startBroker() {
 	c.t.Helper()
 	conf, err := filepath.Abs("../../deployments/nats/server.conf")
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.broker = start(c.t, nil, c.dir, "nats-server", "-c", conf, "-a", "127.0.0.1", "-p", c.port)
-	c.port = listening.FindStringSubmatch(c.broker.await("Listening for client connections", 1))[1]
-	c.url = "nats://127.0.0.1:" + c.port
+	check(c.t, err)
+	host, port, err := net.SplitHostPort(strings.TrimPrefix(c.url, "nats://"))
+	check(c.t, err)
+	c.broker = start(c.t, nil, c.dir, "nats-server", "-c", conf, "-a", host, "-p", port)
 	c.broker.await("Server is ready", 1)
 }
 

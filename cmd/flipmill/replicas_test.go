@@ -6,13 +6,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,30 +63,6 @@ func (r *replicated) startServer(name string) {
 	_, monitor, err := net.SplitHostPort(r.monitors[name])
 	check(r.t, err)
 	r.servers[name] = start(r.t, nil, r.dir, "env", append(slices.Clone(r.environments[name]), "nats-server", "-c", conf, "-m", monitor)...)
-}
-
-// The ports that freeAddresses gives. They begin anywhere, since another run of the
-// tests may be under way, and go up, since tests run side by side.
-var (
-	firstPort  = 10_000 + rand.Int32N(20_000)
-	portsGiven atomic.Int32
-)
-
-// freeAddresses returns addresses on this host that nobody uses. No other call returns
-// them, and they are below the ports that connections are given, so that nobody
-// will.
-func freeAddresses(t testing.TB, n int) (addresses []string) {
-	t.Helper()
-	for len(addresses) < n {
-		address := fmt.Sprint("127.0.0.1:", firstPort+portsGiven.Add(1))
-		l, err := net.Listen("tcp", address)
-		if err != nil {
-			continue
-		}
-		check(t, l.Close())
-		addresses = append(addresses, address)
-	}
-	return addresses
 }
 
 // TestFreeAddresses asks for so many addresses that, drawn from 20,000, they would

@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -28,6 +29,8 @@ type secureCluster struct {
 	cert  string                // file
 	key   string                // file
 }
+
+var listening = regexp.MustCompile(`Listening for client connections on \S+:(\d+)`)
 
 func newSecureCluster(t *testing.T) *secureCluster {
 	t.Helper()

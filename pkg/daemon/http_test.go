@@ -17,7 +17,7 @@ import (
 func get(t *testing.T, url string) (int, string) {
 	t.Helper()
 	transport := &http.Transport{DisableKeepAlives: true}
-	client := &http.Client{Transport: transport, Timeout: 10 * time.Second}
+	client := &http.Client{Transport: transport, Timeout: 2 * time.Minute}
 	answer, err := client.Get(url)
 	if err != nil {
 		t.Fatal(err)

@@ -172,7 +172,7 @@ func TestExamineDenied(t *testing.T) {
 func TestExamineUnreachable(t *testing.T) {
 	t.Parallel()
 	s := startWith(t, func(*server.Options) {})
-	c := connect(t, Options{URL: s.URL(), Timeout: time.Second})
+	c := connect(t, Options{URL: s.URL(), Timeout: 3 * time.Second})
 	s.Close()
 	_, err := c.Examine(testContext(t), Limits{})
 	wantError(t, err, ErrUnreachable)

@@ -3,7 +3,6 @@
 package queue
 
 import (
-	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -30,8 +29,8 @@ func TestLostLogEndsFollowers(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			ctx := testContext(t)
 			dir, older := t.TempDir(), t.TempDir()
-			s := start(t, ServerOptions{StoreDir: dir, Listen: "127.0.0.1:0"})
-			address := s.ns.Addr().(*net.TCPAddr).String()
+			address := freeAddress(t)
+			s := start(t, ServerOptions{StoreDir: dir, Listen: address})
 			c := connect(t, Options{URL: "nats://" + address})
 			ok(t, c.Setup(ctx, Limits{}))
 			ok(t, c.PublishResult(ctx, wire.ID{Job: "j", Chunk: 0}, []byte("0")))

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -123,8 +122,8 @@ func TestRestart(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
 	dir := t.TempDir()
-	s := start(t, ServerOptions{StoreDir: dir, Listen: "127.0.0.1:0"})
-	address := s.ns.Addr().(*net.TCPAddr).String()
+	address := freeAddress(t)
+	s := start(t, ServerOptions{StoreDir: dir, Listen: address})
 	c := connect(t, Options{URL: "nats://" + address})
 	ok(t, c.Setup(ctx, Limits{}))
 	publish(t, c, Normal, 0)

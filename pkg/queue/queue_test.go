@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -295,12 +297,29 @@ func TestServerOptions(t *testing.T) {
 	}
 }
 
+// The ports that freeAddress gives. They begin anywhere, since another run of the tests
+// may be under way, and go up, since tests run side by side.
+var (
+	firstPort  = 9_000 + rand.Int32N(900)
+	portsGiven atomic.Int32
+)
+
+// freeAddress returns an address on this host at which a server can come back. Its port
+// is below those that connections and other servers are given meanwhile.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	for {
+		address := fmt.Sprint("127.0.0.1:", firstPort+portsGiven.Add(1))
+		if l, err := net.Listen("tcp", address); err == nil {
+			ok(t, l.Close())
+			return address
+		}
+	}
+}
+
 func TestUnreachable(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	ok(t, err)
-	url := "nats://" + l.Addr().String()
-	l.Close()
-	_, err = Connect(testContext(t), Options{URL: url})
+	const url = "nats://127.0.0.1:1"
+	_, err := Connect(testContext(t), Options{URL: url})
 	wantError(t, err, ErrUnreachable)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
