@@ -102,7 +102,7 @@ type checker struct {
 // readShown reads, and shows how far it has come.
 func (k *checker) readShown(puzzles *corpus.Corpus, progress io.Writer, mode string) error {
 	m := newMeter("check", "records", nil)
-	m.total = reading(&m.done, puzzles.Progress)
+	m.total = reading(k.spec, &m.done, puzzles.Progress)
 	defer m.show(progress, mode)()
 	return k.read(puzzles, &m.done)
 }

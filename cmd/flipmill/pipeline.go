@@ -103,7 +103,9 @@ func (p *pipeline) scratch() (string, error) {
 }
 
 // estimate returns what tells how many records the corpus will have.
-func (p *pipeline) estimate() func() (int64, bool) { return reading(&p.published, p.puzzles.Progress) }
+func (p *pipeline) estimate() func() (int64, bool) {
+	return reading(p.spec, &p.published, p.puzzles.Progress)
+}
 
 // site returns the pages of the job.
 func (p *pipeline) site(conn *queue.Conn) *pages.Site {

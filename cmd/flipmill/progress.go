@@ -11,6 +11,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
+	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/view"
 )
 
@@ -42,10 +43,14 @@ func newToldMeter(verb, unit string) (m *meter, tell func(done, of int64)) {
 }
 
 // reading estimates the number of records in a corpus from the part of its bytes
-// that has been read; published tells the records in that part.
-func reading(published *atomic.Int64, progress func() (read, total int64)) func() (int64, bool) {
+// that has been read; published tells the records in that part. Of a generated
+// corpus, progress is that of boards, whose number is known.
+func reading(spec puzzle.Spec, published *atomic.Int64, progress func() (read, total int64)) func() (int64, bool) {
 	return func() (int64, bool) {
 		read, total := progress()
+		if spec.Generate.Kind != "" {
+			return total, true
+		}
 		n := published.Load()
 		switch {
 		case read == 0 || total == 0:

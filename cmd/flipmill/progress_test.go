@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/flipmill/flipmill/pkg/puzzle"
 )
 
 // said shows a meter for 12 s of a made-up clock: 10,000 of 40,000 after 1 s, and
@@ -153,7 +155,7 @@ func TestReading(t *testing.T) {
 	t.Parallel()
 	var published atomic.Int64
 	var read, of int64
-	total := reading(&published, func() (int64, int64) { return read, of })
+	total := reading(puzzle.Spec{}, &published, func() (int64, int64) { return read, of })
 	for _, c := range []struct{ published, read, of, want int64 }{
 		{0, 0, 1000, 0}, // nothing is known
 		{10, 100, 0, 0}, // a pipe
@@ -165,6 +167,10 @@ func TestReading(t *testing.T) {
 		if got, _ := total(); got != c.want {
 			t.Errorf("%v: got %d", c, got)
 		}
+	}
+	made := reading(puzzle.Spec{Generate: puzzle.Generate{Kind: puzzle.GenerateRandom}}, &published, func() (int64, int64) { return 0, 500 })
+	if got, sure := made(); got != 500 || !sure {
+		t.Errorf("of 500 generated boards it tells %d, sure of it: %t", got, sure)
 	}
 }
 

@@ -153,7 +153,8 @@ func specOf(c *config.Config) (puzzle.Spec, error) {
 // checkNamed makes flags an error that say what fields are called in a format that
 // has none, because they have no effect.
 func checkNamed(c *config.Config, format string) error {
-	if !slices.Contains([]string{corpus.Lines, corpus.Blocks, corpus.Grid, corpus.NPY}, format) {
+	fielded := append(corpus.Fielded(), corpus.Auto, "") // none where the boards are generated
+	if slices.Contains(fielded, format) {
 		return nil
 	}
 	for _, key := range []string{"fields", "keep"} {

@@ -106,7 +106,7 @@ func (s *submission) run(ctx context.Context) (err error) {
 	}
 	s.seen = newMonitor(0)
 	s.reading.Store(s.puzzles)
-	s.meter = newMeter(s.verb, "records", reading(&s.published, func() (read, total int64) { return s.reading.Load().Progress() }))
+	s.meter = newMeter(s.verb, "records", reading(s.spec, &s.published, func() (read, total int64) { return s.reading.Load().Progress() }))
 	if s.conn, err = connect(drain, s.c, s.verb, s.log); err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ package corpus
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -215,6 +216,25 @@ func Open(ctx context.Context, paths []string, opts Options, stdin io.Reader) (*
 	return c, nil
 }
 
+// Fielded returns the formats that have named fields.
+func Fielded() []string { return []string{CSV, TSV, JSONL, JSON, Parquet} }
+
+// checkKept reports fields to keep that no file can have: none so far, nor any that is
+// still to come. It is known once the first file is open, unless names differ.
+func (c *Corpus) checkKept() error {
+	if len(c.opts.Keep) == 0 || c.opts.Format != Auto {
+		return nil
+	}
+	formats := slices.Clone(c.found)
+	for _, f := range c.files {
+		formats = append(formats, cmp.Or(formatOfName(f.path), c.told))
+	}
+	if slices.ContainsFunc(formats, func(format string) bool { return format == "" || slices.Contains(Fielded(), format) }) {
+		return nil
+	}
+	return fmt.Errorf("keep %s: the boards are %s, which has no named fields", strings.Join(c.opts.Keep, ", "), strings.Join(c.found, " and "))
+}
+
 // Framed returns the formats that may have a frame.
 func Framed() []string { return []string{Lines, Blocks, Grid} }
 
@@ -327,6 +347,9 @@ func (c *Corpus) openNext() error {
 	}
 	if !slices.Contains(c.found, format) {
 		c.found = append(c.found, format)
+		if err := c.checkKept(); err != nil {
+			return fmt.Errorf("read %s: %w", src.name, err)
+		}
 	}
 	if c.readers[format] == nil {
 		c.readers[format] = newReader(format, c.opts)

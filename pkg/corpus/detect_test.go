@@ -68,7 +68,7 @@ func TestAuto(t *testing.T) {
 		{"\nhello\n", corpus.Options{}, `from line 2: "hello" has neither cells, 1 and 0, nor the size of a grid; give --format`},
 		{"bwwb\n", corpus.Options{}, `"bwwb" has neither`},
 		{"0101\n", letters, `"0101" has neither cells, b and w`},
-		{"\xff\xfe0\x001\x00\n", corpus.Options{}, `"\xff\xfe0\x001\x00" has neither`},
+		{"\xff\xfe0\x001\x00\n", corpus.Options{}, "it is text in UTF-16"},
 		{strings.Repeat("x", 1000), corpus.Options{}, `"` + strings.Repeat("x", 40) + `" has neither`},
 		{strings.Repeat("0", 70_000), corpus.Options{}, "more than 65536 bytes"},
 		{strings.Repeat(" ", 70_000) + "\n", corpus.Options{}, "more than 65536 bytes"},

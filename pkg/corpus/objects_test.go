@@ -174,6 +174,23 @@ func TestExpandObjects(t *testing.T) {
 	if got, err := corpus.Expand(t.Context(), []string{"s3://bucket"}); err != nil || len(got) != 9 {
 		t.Errorf("the bucket: %q, %v", got, err)
 	}
+	for _, key := range []string{"two//slashes.txt", "two//deep//x.txt"} { // of which no disk has the like
+		b.put(key, []byte("01/10\n"))
+	}
+	for url, want := range map[string][]string{
+		"s3://bucket/two":                {"s3://bucket/two//deep//x.txt", "s3://bucket/two//slashes.txt"},
+		"s3://bucket/two//":              {"s3://bucket/two//deep//x.txt", "s3://bucket/two//slashes.txt"},
+		"s3://bucket/two//slashes.txt":   {"s3://bucket/two//slashes.txt"},
+		"s3://bucket/two//*.txt":         {"s3://bucket/two//slashes.txt"},
+		"s3://bucket/two//deep//?.[tT]*": {"s3://bucket/two//deep//x.txt"},
+	} {
+		if got, err := corpus.Expand(t.Context(), []string{url}); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v", url, got, err)
+		}
+		if got, err := recordsOf(t, url, corpus.Options{}); err != nil || strings.Count(got, "2x2 0110") != len(want) {
+			t.Errorf("%s: %q, %v", url, got, err)
+		}
+	}
 	for _, url := range []string{"s3://bucket/none", "s3://other/a.txt", "s3://other"} {
 		if _, err := corpus.Expand(t.Context(), []string{url}); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v", url, err)

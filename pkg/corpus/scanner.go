@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"bytes"
+	"errors"
 	"io"
 
 	"github.com/flipmill/flipmill/pkg/puzzle"
@@ -36,8 +37,14 @@ func newScanner(src io.Reader, maxLine int) (*scanner, error) {
 	if bytes.HasPrefix(view, bom) {
 		s.start += len(bom)
 	}
+	if bytes.HasPrefix(view, []byte("\xff\xfe")) || bytes.HasPrefix(view, []byte("\xfe\xff")) {
+		return s, errUTF16
+	}
 	return s, err
 }
+
+// errUTF16 is about a text that has a cell in each second byte at best.
+var errUTF16 = errors.New("it is text in UTF-16, want UTF-8: iconv -f UTF-16 -t UTF-8 makes it so")
 
 // scan goes to the next line; io.EOF after the last.
 func (s *scanner) scan() error {

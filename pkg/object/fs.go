@@ -63,11 +63,13 @@ func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
 			return nil, explain("list", url, err)
 		}
 		for _, p := range page.CommonPrefixes {
-			entries = append(entries, entry{name: path.Base(aws.ToString(p.Prefix)), folder: true})
+			if name := strings.TrimSuffix(strings.TrimPrefix(aws.ToString(p.Prefix), prefix), "/"); isName(name) {
+				entries = append(entries, entry{name: name, folder: true})
+			}
 		}
 		for _, o := range page.Contents {
-			if key := aws.ToString(o.Key); !strings.HasSuffix(key, "/") { // with which consoles make folders
-				entries = append(entries, entry{name: strings.TrimPrefix(key, prefix), size: aws.ToInt64(o.Size), version: aws.ToString(o.ETag)})
+			if name := strings.TrimPrefix(aws.ToString(o.Key), prefix); isName(name) {
+				entries = append(entries, entry{name: name, size: aws.ToInt64(o.Size), version: aws.ToString(o.ETag)})
 			}
 		}
 	}
@@ -77,6 +79,10 @@ func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries, nil
 }
+
+// isName reports whether a file can be called so in a folder. Consoles make folders of
+// objects without a name, and a key may have two slashes together.
+func isName(name string) bool { return name != "." && fs.ValidPath(name) }
 
 // File is an object as a file of a tree; it is an io.ReaderAt, too.
 type File struct {

@@ -327,7 +327,7 @@ func TestErrors(t *testing.T) {
 // TestFS: the objects below a URL are a tree of files as any other.
 func TestFS(t *testing.T) {
 	s := serve(t)
-	for _, key := range []string{"data/a.txt", "data/b/c.txt", "data/b/d/e", "data/empty", "database", "data/b/"} {
+	for _, key := range []string{"data/a.txt", "data/b/c.txt", "data/b/d/e", "data/empty", "database", "data/b/", "data//x", "data/b//y", "data/./x", "data/../x"} {
 		s.put(key, []byte(strings.Repeat(key, 1+len(key)%2)))
 	}
 	s.put("data/empty", nil)
