@@ -1,6 +1,8 @@
 package dataset
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -173,8 +175,7 @@ func (d *Dir) Replace(again *Dir) error {
 const anyDataset = "any"
 
 // mark notes that the dataset beside d is finished: to is the checksum of its
-// manifest, from that of the one that it is to replace. Half a mark is one too:
-// before it is whole, no folder changes its place.
+// manifest, from that of the one that it is to replace. Half a mark is none.
 func (d *Dir) mark(kind, from, to string) error {
 	f, err := os.Create(d.markPath(kind))
 	if err != nil {
@@ -216,6 +217,9 @@ func (d *Dir) settle(kind string) error {
 		return err
 	}
 	from, to, _ := strings.Cut(string(mark), " ")
+	if len(to) != hex.EncodedLen(sha256.Size) {
+		return nil // whoever wrote it has not come to its end, and has to mark it again
+	}
 	sum, _, err := sumFile(os.DirFS(d.Path()), manifestName)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err // it does not tell which of the two is in place

@@ -108,6 +108,37 @@ func TestRetryInDoubt(t *testing.T) {
 	}
 }
 
+// TestHalfMarkOfRetry: of a mark that was being written when the machine lost its power
+// any part may be there. The retry is not lost, and the next process finishes it.
+func TestHalfMarkOfRetry(t *testing.T) {
+	t.Parallel()
+	c, want := smallCorpus(t, testSpec(t, "plus", puzzle.Either)), t.TempDir()
+	c.write(t, want)
+	for _, left := range []int64{0, 2, 4, 40} { // bytes of "any " and a checksum
+		output := t.TempDir()
+		c.spoilt(t, output)
+		func() {
+			defer func() {
+				if at := recover(); at != "marked" {
+					t.Fatalf("died of %v", at)
+				}
+			}()
+			c.retryAll(t, output, true, func(step, _ string) {
+				if step == "marked" {
+					panic(step)
+				}
+			})
+		}()
+		if err := os.Truncate(filepath.Join(output, ".tmp", "demo.retry", "finished"), left); err != nil {
+			t.Fatal(err)
+		}
+		c.retryAll(t, output, false, nil)
+		if !maps.Equal(tree(t, output), tree(t, want)) {
+			t.Errorf("with %d bytes of the mark it is not the dataset of the retry", left)
+		}
+	}
+}
+
 // What a retry has begun can be given up.
 func TestAbandonedRetry(t *testing.T) {
 	t.Parallel()
