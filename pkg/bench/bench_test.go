@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/flipmill/flipmill/pkg/puzzle"
+	"github.com/flipmill/flipmill/pkg/queue"
 	"github.com/flipmill/flipmill/pkg/solver"
 )
 
@@ -112,5 +113,25 @@ func TestPlainWaysAgree(t *testing.T) {
 				t.Errorf("%s %s: %d presses the plain way, %d says the solver, want %d", name, boards.AppendText(nil, i), by, said, least)
 			}
 		}
+	}
+}
+
+// TestWorkersOfBenchDie: when what answers the tasks is gone, the measurement ends and
+// says why, instead of waiting for results.
+func TestWorkersOfBenchDie(t *testing.T) {
+	t.Parallel()
+	w := &way{
+		traffic: traffic{part: 2, workers: 1, server: queue.ServerOptions{StoreDir: t.TempDir(), Listen: "127.0.0.1:0", Fresh: true}},
+		data:    []byte("a chunk"),
+	}
+	if err := errors.Join(w.open(t.Context()), w.carry(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	w.conns[1].Close() // the worker's
+	if err := w.carry(t.Context()); !errors.Is(err, queue.ErrClosed) {
+		t.Errorf("error %v, want %v", err, queue.ErrClosed)
+	}
+	if err := w.close(); !errors.Is(err, queue.ErrClosed) {
+		t.Errorf("at the end error %v, want %v", err, queue.ErrClosed)
 	}
 }

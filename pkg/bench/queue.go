@@ -73,12 +73,12 @@ func (t traffic) prepare(ctx context.Context, dir string) (b *bench, err error) 
 // followed and purged, with nothing done to them.
 type way struct {
 	traffic
-	broker  *queue.Server
-	conns   []*queue.Conn // the first one is that of producer and aggregator
-	data    []byte
-	tasks   *queue.Publisher
-	chunk   int64 // the next one
-	results func() (*queue.Result, error, bool)
+	broker *queue.Server
+	conns  []*queue.Conn // the first one is that of producer and aggregator
+	data   []byte
+	tasks  *queue.Publisher
+	chunk  int64        // the next one
+	result func() error // waits for one
 
 	cancel, end func() // stop the workers; stop following the results
 	group       *errgroup.Group
@@ -97,9 +97,17 @@ func (w *way) open(ctx context.Context) (err error) {
 		return err
 	}
 	w.tasks = conn.Publisher(queue.Normal, 8<<20)
-	w.results, w.end = iter.Pull2(conn.Results(ctx, "bench"))
 	ctx, w.cancel = context.WithCancel(ctx)
 	w.group, ctx = errgroup.WithContext(ctx)
+	next, end := iter.Pull2(conn.Results(ctx, "bench"))
+	w.end = end
+	w.result = func() error {
+		_, err, _ := next()
+		if ctx.Err() != nil {
+			return context.Cause(ctx) // such as what a worker died of
+		}
+		return err
+	}
 	for range w.workers {
 		worker := conn
 		if w.server.Listen != "" {
@@ -176,7 +184,7 @@ func (w *way) carry(ctx context.Context) error {
 		w.chunk++
 	}
 	for range w.part {
-		if _, err, ok := w.results(); err != nil || !ok {
+		if err := w.result(); err != nil {
 			return err
 		}
 	}

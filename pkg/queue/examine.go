@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,6 +63,8 @@ type examination struct {
 	conn     *Conn
 	limits   Limits
 	account  *jetstream.AccountInfo // nil if it could not be asked for
+	operator bool                   // the permissions are enough for setup
+	absent   []string               // streams that are not there
 	missing  int64                  // bytes that streams will take which are not there yet
 	results  int64                  // bytes that the log of results may take; 0 if that could not be asked for
 	findings []Finding
@@ -178,6 +181,7 @@ func (e *examination) roles(user string, p *permissions) {
 	if user == "" {
 		user = "no user"
 	}
+	e.operator = len(p.lack(Operator)) == 0
 	if p == nil {
 		e.good(check, user+", may do everything")
 		return
@@ -224,7 +228,8 @@ func (e *examination) jetStream(ctx context.Context) error {
 }
 
 func (e *examination) streams(ctx context.Context) error {
-	for _, want := range append(e.conn.streamConfigs(e.limits), bucketConfig(e.limits)) {
+	before, wants := len(e.findings), append(e.conn.streamConfigs(e.limits), bucketConfig(e.limits))
+	for _, want := range wants {
 		var info *jetstream.StreamInfo
 		there, err := e.ask(ctx, want.Name, func(ctx context.Context) error {
 			s, err := e.conn.js.Stream(ctx, want.Name)
@@ -237,7 +242,10 @@ func (e *examination) streams(ctx context.Context) error {
 		case err != nil:
 			return err
 		case !there:
-			e.missing += max(want.MaxBytes, 0)
+			if e.denied == nil {
+				e.absent = append(e.absent, want.Name)
+				e.missing += max(want.MaxBytes, 0)
+			}
 			continue
 		}
 		if e.account != nil && e.account.Limits.MaxConsumers > 0 {
@@ -253,6 +261,14 @@ func (e *examination) streams(ctx context.Context) error {
 		}
 		e.compare(want.Name, found, d)
 		e.copies(want.Name, info.Cluster)
+	}
+	if len(e.absent) == len(wants) { // which is one thing, and where others see to it none to worry about
+		e.findings = e.findings[:before]
+		if e.operator {
+			e.good("setup", "nothing is set up yet: flipmill setup does it, and so do submit and aggregator, with its defaults")
+		} else {
+			e.bad("setup", "nothing is set up yet", "run flipmill setup as one who may do that")
+		}
 	}
 	return nil
 }
@@ -282,6 +298,9 @@ func (e *examination) copies(check string, cluster *jetstream.ClusterInfo) {
 }
 
 func (e *examination) lanes(ctx context.Context) error {
+	if slices.Contains(e.absent, tasksStream) { // and with it its lanes
+		return nil
+	}
 	for _, lane := range Lanes() {
 		var info *jetstream.ConsumerInfo
 		check := "lane " + string(lane)

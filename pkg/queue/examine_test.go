@@ -71,12 +71,22 @@ func TestExamineSecured(t *testing.T) {
 	}
 }
 
+// A server that is new is one thing to say, and nothing to worry about for those who set
+// it up.
 func TestExamineWithoutSetup(t *testing.T) {
-	wrong, _ := findings(t, connect(t, Options{Server: start(t, ServerOptions{})}), Limits{}, nil)
-	wantWrong(t, wrong, map[string]string{
-		tasksStream: "flipmill setup", resultsStream: "missing", bucketStream: "missing",
-		"lane high": "missing", "lane normal": "missing", "lane low": "missing",
-	})
+	c := connect(t, Options{Server: start(t, ServerOptions{})})
+	wrong, _ := findings(t, c, Limits{}, nil)
+	wantWrong(t, wrong, nil)
+	ok(t, c.Setup(testContext(t), Limits{}))
+	ok(t, c.js.DeleteStream(testContext(t), tasksStream)) // which is a loss
+	wrong, _ = findings(t, c, Limits{}, nil)
+	wantWrong(t, wrong, map[string]string{tasksStream: "missing"})
+
+	secured := startSecured(t)
+	wrong, _ = findings(t, connect(t, secured.options(Worker, Doctor)), Limits{}, nil)
+	wantWrong(t, wrong, map[string]string{"setup": "as one who may"})
+	wrong, _ = findings(t, connect(t, secured.options(Operator, Doctor)), Limits{}, nil)
+	wantWrong(t, wrong, nil)
 }
 
 func TestExamineBroken(t *testing.T) {
