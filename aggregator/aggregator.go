@@ -332,7 +332,9 @@ func (a *aggregator) announce(j *job) {
 	case wire.Done:
 		a.log.Info("job done", "job", j.id, "records", l.Committed.Records, "parts", len(l.Parts))
 	case wire.Failed:
-		a.log.Error("job failed", "job", j.id, "error", l.Reason)
+		if a.opts.Identity != "" { // else this process ends with it, and says why
+			a.log.Error("job failed", "job", j.id, "error", l.Reason)
+		}
 	default:
 		a.log.Info("job cancelled", "job", j.id)
 	}

@@ -230,6 +230,37 @@ func TestTwoRunsOfOneJob(t *testing.T) {
 	}
 }
 
+// TestFailureIsToldOnce: a part that is there with other content, which nobody replaces,
+// fails a job. run says so when it ends, and not before as well.
+func TestFailureIsToldOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	run := command(t, dir, "run", "-", "--format", "lines", "--size", "2x2", "--job", "j", "--log-level", "info")
+	stdin, err := run.StdinPipe()
+	check(t, err)
+	stderr, err := run.StderrPipe()
+	check(t, err)
+	check(t, run.Start())
+	_, err = stdin.Write([]byte("0000\n"))
+	check(t, err)
+	told := 0
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		if strings.Contains(lines.Text(), "exists with other content") {
+			told++
+		}
+		if !strings.Contains(lines.Text(), "job taken up") {
+			continue
+		}
+		results := filepath.Join(dir, "out", "job=j", "results")
+		check(t, os.MkdirAll(results, 0o755))
+		check(t, os.WriteFile(filepath.Join(results, "part-00000.parquet"), []byte("another"), 0o644))
+		check(t, stdin.Close()) // the chunk, and with it the part, ends here
+	}
+	if err := run.Wait(); run.ProcessState.ExitCode() != int(exitJobFailed) || told != 1 {
+		t.Errorf("it ends with %v and tells the reason %d times", err, told)
+	}
+}
+
 // linkExamples makes the examples known in a folder.
 func linkExamples(t *testing.T, dir string) {
 	t.Helper()
