@@ -94,3 +94,24 @@ func TestFollowOverLostConnections(t *testing.T) {
 		break
 	}
 }
+
+// TestSilentServer: the way to a server goes silent, and nobody is told. The client gives
+// it up and connects anew, by a way that works. By itself it would not within the time
+// that the test has.
+func TestSilentServer(t *testing.T) {
+	t.Parallel()
+	ctx := testContext(t)
+	s := start(t, ServerOptions{Listen: "127.0.0.1:0"})
+	admin := connect(t, Options{Server: s})
+	ok(t, admin.Setup(ctx, Limits{}))
+	create(t, admin, "j")
+	mute := make(chan struct{})
+	url := muteUntil(t, s, mute, "never said")
+	c := connect(t, Options{URL: url + "," + s.URL()})
+	for c.nc.ConnectedUrl() != url { // it chooses any of the two
+		c = connect(t, Options{URL: url + "," + s.URL()})
+	}
+	wantState(t, c, "j", "open")
+	close(mute)
+	wantState(t, c, "j", "open")
+}

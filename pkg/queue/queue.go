@@ -66,6 +66,14 @@ const headerBudget = 256
 // reconnectWait is the pause between two attempts to reach the broker again.
 const reconnectWait = 250 * time.Millisecond
 
+// A server that is gone without a word, such as with its machine or its cable, is given
+// up after it has left so many pings without an answer, so long after each other: within
+// 15 s. The client's own times come to 6 minutes.
+const (
+	pingInterval = 5 * time.Second
+	pingsOut     = 2
+)
+
 // Options says how to connect. One of Server and URL is set; what concerns
 // security is for a URL.
 type Options struct {
@@ -179,6 +187,8 @@ func (c *Conn) natsOptions(ctx context.Context, o Options) ([]nats.Option, error
 	}
 	if o.Server != nil {
 		options = append(options, nats.InProcessServer(o.Server))
+	} else {
+		options = append(options, nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(pingsOut))
 	}
 	if o.Role != "" {
 		options = append(options, nats.CustomInboxPrefix(o.Role.inbox()))

@@ -17,7 +17,7 @@ import (
 // is at work. Those of an idle one, which are long, are taken back when it gets a task.
 const (
 	idleWait    = 250 * time.Millisecond
-	longestWait = 16 * time.Second
+	longestWait = 4 * time.Second
 )
 
 // Tasks hands out tasks, the first lane before the second before the third.

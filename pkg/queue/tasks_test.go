@@ -239,7 +239,7 @@ func TestLongRequestsAreTakenBack(t *testing.T) {
 // when there is one.
 func TestIdleAskSeldom(t *testing.T) {
 	tasks := tasksOf(t, setUp(t, Limits{}), High, Normal)
-	for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 64, 64} {
+	for _, want := range []time.Duration{1, 2, 4, 8, 16, 16} {
 		if tasks.wait[1] != want*idleWait || tasks.wait[0] != idleWait {
 			t.Fatalf("waits %v, want %v and %v", tasks.wait, idleWait, want*idleWait)
 		}
