@@ -136,12 +136,9 @@ func TestBucket(t *testing.T) {
 	}
 }
 
-// TestBucketOfAnother: an object of other content that has a part's name stays, and is
-// an error that no waiting helps.
-func TestBucketOfAnother(t *testing.T) {
-	spec := testSpec(t, "plus", puzzle.Either)
-	c := smallCorpus(t, spec)
-	b := serveBucket(t)
+// bucketPart begins the first part of a dataset in the bucket.
+func bucketPart(t *testing.T, spec puzzle.Spec) *dataset.Part {
+	t.Helper()
 	d, err := dataset.Open(inBucket, "demo", spec)
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +147,17 @@ func TestBucketOfAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer part.Abort()
+	t.Cleanup(part.Abort)
+	return part
+}
+
+// TestBucketOfAnother: an object of other content that has a part's name stays, and is
+// an error that no waiting helps.
+func TestBucketOfAnother(t *testing.T) {
+	spec := testSpec(t, "plus", puzzle.Either)
+	c := smallCorpus(t, spec)
+	b := serveBucket(t)
+	part := bucketPart(t, spec)
 	e, err := dataset.NewEncoder(spec, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -162,11 +169,7 @@ func TestBucketOfAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := b.objects(t)
-	whole, err := d.NewPart(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer whole.Abort()
+	whole := bucketPart(t, spec)
 	for _, chunk := range c.chunks[:2] {
 		if err := whole.Add(chunk.encode(t, e)); err != nil {
 			t.Fatal(err)
@@ -196,15 +199,7 @@ func TestBucketTakesNothing(t *testing.T) {
 			fmt.Fprintf(w, "<Error><Code>%s</Code><Message>not now</Message></Error>", code)
 			return true
 		})
-		d, err := dataset.Open(inBucket, "demo", spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		part, err := d.NewPart(0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = part.Commit()
+		_, err := bucketPart(t, spec).Commit()
 		if !dataset.Passes(err) || !strings.Contains(err.Error(), code+": not now") || !strings.Contains(err.Error(), inBucket) {
 			t.Errorf("%s: %v", code, err)
 		}
