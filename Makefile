@@ -62,8 +62,8 @@ unit: ## go test, as while working: all but the tests of several processes
 
 # One after the other: a machine that starts many processes at once stands still for
 # longer than a client of the broker waits for a task, which then comes after ack-wait.
-single: ## all tests, on one processor, where other orders of goroutines show
-	$(GO) test -tags=$(TAGS) -cpu=1 ./...
+single: ## all tests but that of chaos, on one processor, where other orders of goroutines show
+	$(GO) test -tags=$(TAGS) -cpu=1 -skip='^TestChaos$$' ./...
 	$(GO) -C deployments test ./...
 
 # The packages whose code starts no goroutine, and those of their tests that do: in the
@@ -98,7 +98,7 @@ browser: $(BROWSER)/node_modules/.package-lock.json ## status pages and reports 
 	touch $@
 
 bench-once: ## each benchmark once, so that none rots
-	$(GO) test -run='^$$' -bench=. -benchtime=1x ./...
+	$(GO) test -run='^$$' -bench=. -benchtime=1x $$(ls -d */*_timing_test.go */*/*_timing_test.go | sed 's|^|./|; s|/[^/]*$$||' | uniq)
 
 compare: ## run against DuckDB converting the same text, RECORDS boards, COUNT turns
 	$(GO) test ./cmd/flipmill -run='^$$' -bench=AgainstDuckDB -benchtime=1x -timeout=60m -records=$(RECORDS) -rounds=$(COUNT)
