@@ -37,8 +37,7 @@ func (p *producer) checkLoss(ctx context.Context) error {
 	return nil
 }
 
-// withoutStream tells from other failures to publish that the stream is gone, and
-// all with it.
+// withoutStream tells from other failures that a stream is gone, and all with it.
 func withoutStream(err error) error {
 	if errors.Is(err, queue.ErrNotFound) {
 		return fmt.Errorf("%w: %w", protocol.ErrLost, err)

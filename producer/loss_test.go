@@ -39,3 +39,17 @@ func TestLost(t *testing.T) {
 		t.Error("the job is sealed")
 	}
 }
+
+// TestStreamGone: the stream of tasks is gone when the producer looks for room, and not
+// when it rests. That is a loss as well, after which the corpus can be driven again.
+func TestStreamGone(t *testing.T) {
+	t.Parallel()
+	conn := broker(t, queue.Limits{})
+	j := drive(t, conn, open(t, testCorpus(1, chunkRecords)), testSpec(t))
+	ok(t, conn.DropTasks(j.ctx))
+	j.ledger(2) // for which it has waited
+	err := j.end()
+	if !errors.Is(err, protocol.ErrLost) {
+		t.Errorf("the drive ended with %v, want %v", err, protocol.ErrLost)
+	}
+}

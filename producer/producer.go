@@ -211,7 +211,7 @@ func (p *producer) lookUp(ctx context.Context) error {
 	}
 	stored, err := p.conn.Stored(ctx, p.opts.Job)
 	if err != nil {
-		return err
+		return withoutStream(err)
 	}
 	p.window.Stored(stored)
 	s, err := p.conn.Standing(ctx, p.opts.Job)

@@ -14,7 +14,7 @@ const roomPause = 250 * time.Millisecond
 func (p *producer) checkRoom(ctx context.Context) error {
 	room, err := p.conn.Room(ctx)
 	if err != nil {
-		return err
+		return withoutStream(err)
 	}
 	if chunks := p.opts.Spec.PartChunks; !room.ForPart(chunks) {
 		return fmt.Errorf("%w: %d chunks may take as many MiB, it holds %d MiB; raise result-bytes with flipmill setup, or lower part-chunks",
@@ -27,7 +27,7 @@ func (p *producer) checkRoom(ctx context.Context) error {
 func (p *producer) hasRoom(ctx context.Context) (bool, error) {
 	room, err := p.conn.Room(ctx)
 	if err != nil {
-		return false, err
+		return false, withoutStream(err)
 	}
 	fits := room.ForMore(p.opts.Spec.PartChunks, p.tasks.UnderWay())
 	if !fits && !p.crowded {

@@ -316,6 +316,9 @@ func (c *Conn) purgeJob(ctx context.Context, stream, job, pattern, prefix string
 	if err == nil {
 		err = c.purge(ctx, stream, fmt.Sprintf(pattern, prefix, job))
 	}
+	if errors.Is(err, ErrNotFound) {
+		return nil // with its stream all of the job is gone
+	}
 	if err != nil {
 		return fmt.Errorf("purge job %s: %w", job, err)
 	}

@@ -169,3 +169,16 @@ func TestWatchStanding(t *testing.T) {
 	cancel()
 	wantError(t, <-ended, context.Canceled)
 }
+
+// TestCancelWithoutStreams: a job whose tasks and results are gone with their streams can
+// be cancelled all the same.
+func TestCancelWithoutStreams(t *testing.T) {
+	ctx := testContext(t)
+	c := setUp(t, Limits{})
+	create(t, c, "j")
+	ok(t, c.js.DeleteStream(ctx, tasksStream))
+	ok(t, c.js.DeleteStream(ctx, resultsStream))
+	ok(t, c.PutOrder(ctx, "j", wire.Cancel))
+	wantState(t, c, "j", "cancelling")
+	ok(t, c.PurgeResults(ctx, "j"))
+}
