@@ -36,8 +36,8 @@ With --output it also tries a commit there. For each finding it says what to do.
 It ends with 1 if there are findings, and with 4 if the server cannot be reached
 or denies a look.`,
 		Example: `  flipmill doctor
-  flipmill doctor --nats-url tls://broker:4222 --credentials worker.nk --json
-  flipmill doctor --output /data
+  flipmill doctor --nats-url nats://broker:4222 --json
+  flipmill doctor --output datasets
   flipmill doctor --output s3://bucket/datasets`,
 		Args: wantArgs(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {

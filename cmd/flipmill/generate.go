@@ -32,7 +32,7 @@ and with commas behind it count=N, first=N and seed=N: N boards, from number N o
 for this seed. The same SPEC gives the same boards everywhere, and any slice of them
 alone. flipmill run --generate SPEC solves them without writing them.`,
 		Example: `  flipmill generate all --size 3x3
-  flipmill generate solvable,count=1000000,seed=7 --size 8x8 --rule king | zstd > boards.txt.zst`,
+  flipmill generate solvable,count=100000,seed=7 --size 8x8 --rule king | gzip > boards.txt.gz`,
 		Args: wantArgs(1, 1, "one SPEC, such as solvable,count=1000"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := load(cmd)

@@ -39,8 +39,8 @@ CORPUS: the workers make the boards, as flipmill generate would.
 An interrupted run keeps what it has committed: the same command finishes it.`,
 		Example: `  flipmill run examples/boards-5x5.txt --size 5x5
   flipmill run examples/fridge.txt --preset fridge -o datasets --job fridges
-  zstdcat huge.txt.zst | flipmill run - --size 8x8 --rule king --json
-  flipmill run --generate solvable,count=1000000,seed=7 --size 8x8`,
+  cat boards.txt | flipmill run - --job piped --rule king --json
+  flipmill run --generate solvable,count=100000,seed=7 --size 8x8`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := load(cmd)
 			if err != nil {

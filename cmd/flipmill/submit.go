@@ -41,8 +41,8 @@ knows the command.
 With --generate there is no CORPUS: the workers make the boards, and only their
 numbers are handed over.`,
 		Example: `  flipmill submit boards.txt --size 5x5 --nats-url nats://broker:4222 --wait
-  zstdcat huge.txt.zst | flipmill submit - --size 8x8 --job huge
-  flipmill submit --generate all --size 5x5 --wait`,
+  cat boards.txt | flipmill submit - --size 5x5 --job piped
+  flipmill submit --generate all --size 4x5 --wait`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := load(cmd)
 			if err != nil {
