@@ -5,7 +5,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -16,11 +18,34 @@ import (
 )
 
 func main() {
-	err := newRoot().Execute()
+	root := newRoot()
+	help := &keeper{to: os.Stdout}
+	tell := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		cmd.SetOut(help)
+		tell(cmd, args)
+	})
+	err := root.Execute()
+	if err == nil && help.err != nil {
+		err = fmt.Errorf("write the help: %w", help.err)
+	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "flipmill: %v\n", err)
 	}
 	os.Exit(int(exitCode(err)))
+}
+
+// keeper keeps the first error of a Writer: cobra, which writes the help, has no use
+// for it.
+type keeper struct {
+	to  io.Writer
+	err error
+}
+
+func (k *keeper) Write(data []byte) (int, error) {
+	n, err := k.to.Write(data)
+	k.err = cmp.Or(k.err, err)
+	return n, err
 }
 
 func newRoot() *cobra.Command {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 
@@ -54,7 +53,11 @@ func solve(ctx context.Context, c *config.Config, paths []string, stdin io.Reade
 		return err
 	}
 	defer puzzles.Close()
-	defer func() { err = errors.Join(err, out.Flush()) }()
+	defer func() {
+		if flushErr := out.Flush(); err == nil { // else it may be the same once more
+			err = flushErr
+		}
+	}()
 
 	var (
 		solvers  = solver.NewSet(c.Spec.Rule, solver.Options{SearchLimit: c.Spec.SearchLimit})

@@ -26,7 +26,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -109,6 +108,7 @@ const (
 type Origin struct {
 	Source Source
 	Where  string // for people: "default", "flipmill.yaml:3", "FLIPMILL_JOB", "--job", "preset fridge from --preset"
+	line   int    // of a file, from 1
 }
 
 // String returns Where.
@@ -165,7 +165,7 @@ func Load(flags *pflag.FlagSet) (*Config, error) {
 		}
 	}
 	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
+		return nil, inOrder(errs)
 	}
 	return c, nil
 }
@@ -191,7 +191,7 @@ func (c *Config) applyPreset() {
 	}
 	for key, text := range values {
 		if c.settings[key].origin.Source < at.Source {
-			c.settings[key] = setting{text, Origin{at.Source, fmt.Sprintf("preset %s from %s", p.Name, at)}}
+			c.settings[key] = setting{text, Origin{at.Source, fmt.Sprintf("preset %s from %s", p.Name, at), at.line}}
 		}
 	}
 }

@@ -272,22 +272,22 @@ func TestMessages(t *testing.T) {
 	t.Setenv("FLIPMILL_WORKER", "2")
 	_, err := load(t, "run", "--config=flipmill.yaml", "--size=5by6", "--max-line=64kb")
 	want := []string{
+		`flipmill.yaml:1: workers: "many": want a whole number from 0 to 1024`,
 		`flipmill.yaml:2: Job: no such key; did you mean job?`,
 		`flipmill.yaml:4: compresion: no such key; did you mean compression?`,
-		`FLIPMILL_WORKER: no such key; did you mean FLIPMILL_WORKERS?`,
-		`flipmill.yaml:6: job: job id "2024-run": want a lower-case letter, then at most 62 lower-case letters, digits or '-'`,
 		`flipmill.yaml:5: target: "eiter": want zero, one or either; did you mean either?`,
+		`flipmill.yaml:6: job: job id "2024-run": want a lower-case letter, then at most 62 lower-case letters, digits or '-'`,
+		`flipmill.yaml:7: stop-timeout: "30": want a time with its unit, such as 90s or 5m, from 0s to 24h0m0s`,
+		`FLIPMILL_WORKER: no such key; did you mean FLIPMILL_WORKERS?`,
 		`--size: size "5by6": want ROWSxCOLS, such as 5x6`,
 		`--max-line: "64kb": want a number of bytes, such as 65536 or 64KiB, from 1024 to 16777216`,
-		`flipmill.yaml:1: workers: "many": want a whole number from 0 to 1024`,
 		`FLIPMILL_WINDOW: "2.5": want a whole number from 1 to 64`,
-		`flipmill.yaml:7: stop-timeout: "30": want a time with its unit, such as 90s or 5m, from 0s to 24h0m0s`,
 	}
 	if err == nil || err.Error() != strings.Join(want, "\n") {
 		t.Errorf("got\n%v\nwant\n%s", err, strings.Join(want, "\n"))
 	}
-	if e, ok := errors.AsType[*config.Error](err); !ok || e.Key != "Job" || e.Origin.Source != config.File {
-		t.Errorf("the first error is %+v, want key Job from a file", e)
+	if e, ok := errors.AsType[*config.Error](err); !ok || e.Key != "workers" || e.Origin.Source != config.File {
+		t.Errorf("the first error is %+v, want key workers from a file", e)
 	}
 }
 

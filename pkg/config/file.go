@@ -2,9 +2,11 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"regexp"
 	"slices"
@@ -86,17 +88,31 @@ func (f file) originOf(k Key, flags *pflag.FlagSet) Origin {
 	flag := flags.Lookup(k.Name)
 	switch line, written := f.lines[k.Name]; {
 	case flag != nil && flag.Changed:
-		return Origin{Flag, "--" + k.Name}
+		return Origin{Source: Flag, Where: "--" + k.Name}
 	case k.given() != "":
-		return Origin{Environment, k.given()}
+		return Origin{Source: Environment, Where: k.given()}
 	case written:
 		return f.origin(line)
 	default:
-		return Origin{Default, "default"}
+		return Origin{Source: Default, Where: "default"}
 	}
 }
 
-func (f file) origin(line int) Origin { return Origin{File, fmt.Sprintf("%s:%d", f.name, line)} }
+func (f file) origin(line int) Origin {
+	return Origin{File, fmt.Sprintf("%s:%d", f.name, line), line}
+}
+
+// inOrder joins errors: those of a file by its lines, and behind them all others.
+func inOrder(errs []error) error {
+	line := func(err error) int {
+		if e, ok := errors.AsType[*Error](err); ok && e.Origin.line > 0 {
+			return e.Origin.line
+		}
+		return math.MaxInt
+	}
+	slices.SortStableFunc(errs, func(a, b error) int { return cmp.Compare(line(a), line(b)) })
+	return errors.Join(errs...)
+}
 
 func (f file) add(key string, value *yaml.Node, line int, keys []Key) error {
 	var known []string
@@ -149,7 +165,7 @@ func unknownVariables(environment []string, keys []Key) []error {
 		if text == "" || !strings.HasPrefix(variable, variablePrefix) || slices.Contains(known, variable) || serviceLink(variable) {
 			continue
 		}
-		errs = append(errs, &Error{variable, Origin{Environment, variable}, fmt.Errorf("no such key%s", DidYouMean(variable, known))})
+		errs = append(errs, &Error{variable, Origin{Source: Environment, Where: variable}, fmt.Errorf("no such key%s", DidYouMean(variable, known))})
 	}
 	return errs
 }

@@ -30,7 +30,7 @@ func (c *Config) YAML(origins bool) ([]byte, error) {
 
 // Validate reads a configuration file as [Load] does, whatever flags and
 // environment say, and returns the keys that it sets, in the table's order. The
-// error joins one [*Error] for each thing that is wrong.
+// error joins one [*Error] for each thing that is wrong, in the order of lines.
 func Validate(name string) (set []string, err error) {
 	if name == "" {
 		return nil, errors.New("read configuration: a file has no name")
@@ -47,5 +47,5 @@ func Validate(name string) (set []string, err error) {
 			errs = append(errs, &Error{k.Name, f.origin(line), err})
 		}
 	}
-	return set, errors.Join(errs...)
+	return set, inOrder(errs)
 }

@@ -51,8 +51,8 @@ func TestValidate(t *testing.T) {
 	t.Setenv("FLIPMILL_WORKERS", "many")
 	set, err := config.Validate("flipmill.yaml")
 	want := []string{
-		`flipmill.yaml:3: jbo: no such key; did you mean job?`,
 		`flipmill.yaml:2: rule: `,
+		`flipmill.yaml:3: jbo: no such key; did you mean job?`,
 		`flipmill.yaml:5: window: "0": want a whole number from 1 to 64`,
 	}
 	if err == nil {

@@ -98,13 +98,14 @@ func (c *compaction) begin(path string) (done func(), err error) {
 	if object.Is(path) {
 		return nil, errors.New("objects cannot take each other's place in one step: copy the dataset to a disk, and back")
 	}
+	given := path
 	path, err = filepath.Abs(path)
 	if err != nil {
 		return nil, err
 	}
 	job, ok := strings.CutPrefix(filepath.Base(path), "job=")
 	if !ok {
-		return nil, noDataset(path, fs.ErrNotExist)
+		return nil, noDataset(given, fs.ErrNotExist)
 	}
 	c.old = &Dir{output: filepath.Dir(path), job: job}
 	if err := c.old.settle(besideCompact); err != nil { // where it ends between two renames, there is no dataset

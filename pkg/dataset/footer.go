@@ -150,7 +150,7 @@ func (o Options) difference(want Options) string {
 
 func orNone(v any) any {
 	if v == "" {
-		return "not set"
+		return "empty"
 	}
 	return v
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"syscall"
 
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/tally"
@@ -105,7 +106,7 @@ func ReadManifest(path string) (*Manifest, error) {
 		return nil, fmt.Errorf("read manifest of %s: %w", path, err)
 	}
 	m, err := readManifest(files, manifestName)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, noDataset(path, err)
 	}
 	if err != nil {

@@ -244,7 +244,7 @@ func TestOpenOtherSpec(t *testing.T) {
 		"compression is zstd, not none":   func(s *puzzle.Spec) { s.Compression = "none" },
 		"part-chunks is 2, not 3":         func(s *puzzle.Spec) { s.PartChunks = 3 },
 		"format is lines, not grid":       func(s *puzzle.Spec) { s.Format = "grid" },
-		"size is not set, not 5x5":        func(s *puzzle.Spec) { s.Size = puzzle.Size{Rows: 5, Cols: 5} },
+		"size is empty, not 5x5":          func(s *puzzle.Spec) { s.Size = puzzle.Size{Rows: 5, Cols: 5} },
 		"max-line is 65536, not 1024":     func(s *puzzle.Spec) { s.MaxLine = 1024 },
 		"symbols is 1=1,0=0, not +=1,-=0": func(s *puzzle.Spec) { s.Symbols = puzzle.Symbols{On: '+', Off: '-'} },
 	} {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -70,7 +71,7 @@ func Verify(path string, seen func(records, of int64)) (*Report, error) {
 		return nil, err
 	}
 	m, err := ReadManifest(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		if _, err := fs.Stat(v.files, successName); err == nil {
 			v.problem(manifestName, "missing: %s says that the dataset is finished", successName)
 			return v.report, nil
@@ -111,8 +112,11 @@ func noDataset(path string, err error) error {
 		return err
 	}
 	entries, readErr := fs.ReadDir(files, ".")
+	if cause, ok := errors.AsType[*fs.PathError](readErr); ok { // of the path ".", which nobody gave
+		readErr = cause.Err
+	}
 	if readErr != nil {
-		return fmt.Errorf("no dataset in %s: %w", path, readErr)
+		return fmt.Errorf("no dataset in %s: %w; want the folder of one, such as out/job=boards", path, readErr)
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), "job=") {

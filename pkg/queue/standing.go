@@ -190,7 +190,11 @@ func (c *Conn) order(ctx context.Context, id string) (wire.Order, uint64, error)
 // cancelled stays so. Cancel also removes what is queued.
 func (c *Conn) PutOrder(ctx context.Context, id string, order wire.Order) error {
 	if err := c.putOrder(ctx, id, order); err != nil {
-		return fmt.Errorf("%s job %s: %w", order, id, err)
+		verb := order.String()
+		if order == wire.Proceed {
+			verb = "resume" // as people know it
+		}
+		return fmt.Errorf("%s job %s: %w", verb, id, err)
 	}
 	return nil
 }
