@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -76,10 +77,10 @@ var (
 	blocks   = regexp.MustCompile("(?ms)^```(console|sh|file \\S+)\n(.*?)^```$|^\\| to \\| run.*?\n\n")
 	commands = regexp.MustCompile(`(?m)^\$ `)
 	spans    = regexp.MustCompile("`((?:… \\| )?flipmill [^`]*)`")
-	serves   = regexp.MustCompile(`^(nats-server|flipmill (worker|aggregator)) `)
+	serves   = regexp.MustCompile(`^(nats-server|flipmill (worker|aggregator))\b`)
 	orders   = regexp.MustCompile(`^flipmill (pause|resume|cancel) `)
 	noBlock  = regexp.MustCompile("(?m)^    (?:\\$ )?(?:bin/)?(?:flipmill|nats-server|make|go|kubectl|duckdb) .*$|^\\$ .*$")
-	toBroker = regexp.MustCompile(`flipmill (setup|doctor|submit|list|status|why|wait|watch|resume|retry|health|worker|aggregator) `)
+	toBroker = regexp.MustCompile(`flipmill (setup|doctor|submit|list|status|why|wait|watch|resume|retry|health|worker|aggregator)\b`)
 	anyLines = regexp.MustCompile(`(?m)^…\n`)
 	datasets = regexp.MustCompile(`(\w+)/job=([a-z0-9-]+)`)
 )
@@ -273,7 +274,9 @@ func (r *reader) translated(text string, back bool) string {
 // run returns what a command prints, with the ports that the page has.
 func (r *reader) run(dir, line string) (string, error) {
 	r.t.Helper()
-	cmd := exec.CommandContext(r.t.Context(), "bash", "-c", r.typed(line))
+	ctx, cancel := context.WithTimeout(r.t.Context(), processPatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-c", r.typed(line))
 	cmd.Dir, cmd.Env = dir, r.environ
 	out, err := cmd.CombinedOutput()
 	if _, ended := errors.AsType[*exec.ExitError](err); err != nil && !ended {

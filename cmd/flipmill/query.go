@@ -61,6 +61,10 @@ the dataset there; put its name for BUCKET.`,
 func queryLines(reader, path string, m *dataset.Manifest) string {
 	// What counts needs columns that --columns may have left out.
 	counted := slices.Contains(m.Spec.Columns, "status") && slices.Contains(m.Spec.Columns, "min_moves")
+	some := "results"
+	if len(m.Spec.Columns) == 0 { // its results have no rows
+		some = "stats"
+	}
 	var b strings.Builder
 	switch reader {
 	case "polars":
@@ -69,36 +73,36 @@ func queryLines(reader, path string, m *dataset.Manifest) string {
 			return fmt.Sprintf("%s = pl.scan_parquet(%s, hive_partitioning=False)", table, python(path+"/"+table+"/*.parquet"))
 		})
 		b.WriteString(pick(counted, `print(results.group_by("status", "min_moves").agg(pl.len().alias("boards")).sort("status", "min_moves").collect())`,
-			"print(results.head(10).collect())"))
+			"print("+some+".head(10).collect())"))
 	case "pandas":
 		b.WriteString("import pandas as pd\n")
 		eachTable(&b, func(table string) string {
 			return fmt.Sprintf("%s = pd.read_parquet(%s)", table, python(path+"/"+table))
 		})
-		b.WriteString(pick(counted, `print(results.groupby(["status", "min_moves"], dropna=False).size())`, "print(results.head(10))"))
+		b.WriteString(pick(counted, `print(results.groupby(["status", "min_moves"], dropna=False).size())`, "print("+some+".head(10))"))
 	case "spark":
 		b.WriteString("from pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n")
 		eachTable(&b, func(table string) string {
 			return fmt.Sprintf("%s = spark.read.parquet(%s)", table, python(path+"/"+table))
 		})
-		b.WriteString(pick(counted, `results.groupBy("status", "min_moves").count().orderBy("status", "min_moves").show(1000)`, "results.show(10)"))
+		b.WriteString(pick(counted, `results.groupBy("status", "min_moves").count().orderBy("status", "min_moves").show(1000)`, some+".show(10)"))
 	case "bigquery":
 		fmt.Fprintf(&b, "-- gcloud storage cp --recursive %s gs://BUCKET/job=%s\nCREATE SCHEMA IF NOT EXISTS flipmill;\n", shell(path), m.Job)
 		eachTable(&b, func(table string) string {
 			return fmt.Sprintf("CREATE OR REPLACE EXTERNAL TABLE flipmill.%s OPTIONS (format = 'PARQUET', uris = ['gs://BUCKET/job=%s/%s/*.parquet']%s);",
 				table, m.Job, table, pick(table == "results" && hasLists(m), ", enable_list_inference = true", ""))
 		})
-		b.WriteString(pick(counted, countSQL("flipmill.results"), "SELECT * FROM flipmill.results LIMIT 10;"))
+		b.WriteString(pick(counted, countSQL("flipmill.results"), "SELECT * FROM flipmill."+some+" LIMIT 10;"))
 	case "athena":
 		fmt.Fprintf(&b, "-- aws s3 cp --recursive %s s3://BUCKET/job=%s\nCREATE DATABASE IF NOT EXISTS flipmill;\n", shell(path), m.Job)
 		eachTable(&b, func(table string) string { return athenaTable(table, m) })
-		b.WriteString(pick(counted, countSQL("flipmill.results"), "SELECT * FROM flipmill.results LIMIT 10;"))
+		b.WriteString(pick(counted, countSQL("flipmill.results"), "SELECT * FROM flipmill."+some+" LIMIT 10;"))
 	default: // duckdb
 		eachTable(&b, func(table string) string {
 			files := strings.ReplaceAll(path+"/"+table+"/*.parquet", "'", "''")
 			return fmt.Sprintf("CREATE OR REPLACE VIEW %s AS FROM read_parquet('%s', hive_partitioning = false);", table, files)
 		})
-		b.WriteString(pick(counted, countSQL("results"), "SELECT * FROM results LIMIT 10;"))
+		b.WriteString(pick(counted, countSQL("results"), "SELECT * FROM "+some+" LIMIT 10;"))
 	}
 	b.WriteByte('\n')
 	return b.String()
