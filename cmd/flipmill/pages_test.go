@@ -93,7 +93,7 @@ func newReader(t *testing.T, text string) *reader {
 	text = strings.Join(blocks.FindAllString(text, -1), "\n")
 	if toBroker.MatchString(text) && !ownBroker {
 		c := newCluster(t, nil)
-		r.serveAt(c.port)
+		r.serveAt(c.url[strings.LastIndex(c.url, ":")+1:])
 		c.dir = r.dir
 		c.start("aggregator", "-o", "datasets")
 		c.start("worker")
