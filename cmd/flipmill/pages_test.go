@@ -79,7 +79,7 @@ var (
 	spans    = regexp.MustCompile("`((?:… \\| )?flipmill [^`]*)`")
 	serves   = regexp.MustCompile(`^(nats-server|flipmill (worker|aggregator))\b`)
 	orders   = regexp.MustCompile(`^flipmill (pause|resume|cancel) `)
-	noBlock  = regexp.MustCompile("(?m)^    (?:\\$ )?(?:bin/)?(?:flipmill|nats-server|make|go|kubectl|duckdb) .*$|^\\$ .*$")
+	noBlock  = regexp.MustCompile(`(?m)^    (?:\$ )?(?:bin/)?(?:flipmill|nats-server|make|go|kubectl|duckdb) .*$|^\$ .*$`)
 	toBroker = regexp.MustCompile(`flipmill (setup|doctor|submit|list|status|why|wait|watch|resume|retry|health|worker|aggregator)\b`)
 	anyLines = regexp.MustCompile(`(?m)^…\n`)
 	datasets = regexp.MustCompile(`(\w+)/job=([a-z0-9-]+)`)
