@@ -69,7 +69,7 @@ single: ## all tests but that of chaos, on one processor, where other orders of 
 # The packages whose code starts no goroutine, and those of their tests that do: in the
 # others nothing runs beside anything. TestAlone knows whether that is so.
 ALONE  := config|corpus|dataset|draw|generate|protocol|puzzle|report|solver|tally|view|wire
-BESIDE := TestBucket|TestBucketIdentity|TestCleanSparesTheLiving|TestCommitTwice|TestIdentify|TestSet|TestStdin
+BESIDE := TestBucket|TestBucketIdentity|TestCleanSparesTheLiving|TestCommitTwice|TestCompactInto|TestIdentify|TestSet|TestStdin
 
 # All code that runs beside other code does so in the tests of its package and, as
 # processes, in the named tests of the command; the command's others start the same

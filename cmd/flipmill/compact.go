@@ -8,6 +8,7 @@ import (
 
 	"github.com/flipmill/flipmill/pkg/config"
 	"github.com/flipmill/flipmill/pkg/dataset"
+	"github.com/flipmill/flipmill/pkg/view"
 )
 
 func newCompact() *cobra.Command {
@@ -21,9 +22,15 @@ is one, nothing is done.
 
 Readers find the old dataset until the new one takes its place in one step (on
 Linux). Whoever is killed in between leaves one of the two; the same command again
-finishes and removes what is left besides. Until then there is room needed for both.`,
+finishes and removes what is left besides. Until then there is room needed for both.
+
+With --into, the new dataset is made in another output, also where there is nothing to
+merge, and the old one stays. Either may be in a bucket. As with run, the dataset is
+finished when its manifest is there, and the same command goes on where one was
+killed.`,
 		Example: `  flipmill compact out/job=boards-5x5
-  flipmill compact out/job=boards-5x5 --part-chunks 512`,
+  flipmill compact out/job=boards-5x5 --part-chunks 512
+  flipmill compact s3://bucket/out/job=boards-5x5 --into s3://bucket/compact`,
 		Args: wantArgs(1, 1, "one DATASET folder, such as out/job=boards-5x5"),
 
 		ValidArgsFunction: completeDatasets,
@@ -32,11 +39,15 @@ finishes and removes what is left besides. Until then there is room needed for b
 			if err != nil {
 				return err
 			}
-			was, is, err := compact(cmd.ErrOrStderr(), c.Progress, args[0], c.Spec.PartChunks)
+			was, is, err := compact(cmd.ErrOrStderr(), c, args[0])
 			if err != nil {
 				return err
 			}
-			text, err := compactText(args[0], was, is, c.JSON)
+			path := args[0]
+			if c.Into != "" {
+				path = dataset.Path(c.Into, is.Job)
+			}
+			text, err := compactText(path, was, is, c)
 			if err != nil {
 				return err
 			}
@@ -51,15 +62,18 @@ finishes and removes what is left besides. Until then there is room needed for b
 }
 
 // compact compacts a dataset, and shows how far it has come.
-func compact(progress io.Writer, mode, path string, partChunks int) (was, is *dataset.Manifest, err error) {
+func compact(progress io.Writer, c *config.Config, path string) (was, is *dataset.Manifest, err error) {
 	m, tell := newToldMeter("compact", "records")
-	defer m.show(progress, mode)()
-	return dataset.Compact(path, partChunks, tell)
+	defer m.show(progress, c.Progress)()
+	if c.Into != "" {
+		return dataset.CompactInto(c.Into, path, c.Spec.PartChunks, tell)
+	}
+	return dataset.Compact(path, c.Spec.PartChunks, tell)
 }
 
 // compactText says what became of a dataset's parts.
-func compactText(path string, was, is *dataset.Manifest, asJSON bool) ([]byte, error) {
-	if asJSON {
+func compactText(path string, was, is *dataset.Manifest, c *config.Config) ([]byte, error) {
+	if c.JSON {
 		return document(struct {
 			Dataset    string `json:"dataset"`
 			PartsWere  int    `json:"parts_were"`
@@ -67,9 +81,10 @@ func compactText(path string, was, is *dataset.Manifest, asJSON bool) ([]byte, e
 			PartChunks int    `json:"part_chunks"`
 		}{path, len(was.Parts), len(is.Parts), is.Spec.PartChunks})
 	}
-	if len(was.Parts) == len(is.Parts) {
+	if len(was.Parts) == len(is.Parts) && c.Into == "" {
 		return fmt.Appendf(nil, "%s stays as it is: no two of its parts fit into one (%d parts, %d chunks each)\n", path, len(is.Parts), is.Spec.PartChunks), nil
 	}
-	return fmt.Appendf(nil, "%s: parts of %d chunks were %d, parts of %d are %d\n",
-		path, was.Spec.PartChunks, len(was.Parts), is.Spec.PartChunks, len(is.Parts)), nil
+	return fmt.Appendf(nil, "%s has %s of at most %s; it was %s of %d\n", path,
+		view.Times(len(is.Parts), "part", "parts"), view.Times(is.Spec.PartChunks, "chunk", "chunks"),
+		view.Times(len(was.Parts), "part", "parts"), was.Spec.PartChunks), nil
 }

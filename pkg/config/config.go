@@ -45,6 +45,7 @@ type Config struct {
 	Spec        puzzle.Spec   // Columns is nil for all columns
 	Preset      string        // empty for none; its values are in Spec already
 	Output      string        //
+	Into        string        // output of compact; empty for the place of the old dataset
 	Job         string        // empty: to be named by the verb
 	Workers     int           // 0: one per core
 	Window      int           // parts

@@ -115,7 +115,7 @@ func TestPrecedence(t *testing.T) {
 // viper ignores environment variables of keys that it was not told of.
 func TestEveryKeyFromEverySource(t *testing.T) {
 	values := map[string]string{
-		"output": "Data/Sets", "job": "j-1", "preset": "fridge", "rule": "stencil:010/111/011-torus", "target": "either",
+		"output": "Data/Sets", "into": "Data/Other", "job": "j-1", "preset": "fridge", "rule": "stencil:010/111/011-torus", "target": "either",
 		"search-limit": "7", "format": "grid", "size": "5x6", "symbols": "#=1,.=0", "max-line": "2MiB",
 		"columns": "puzzle_index,board", "cells": "bits", "compression": "none", "part-chunks": "3",
 		"workers": "9", "window": "5", "stop-timeout": "1m30s", "strict": "true",

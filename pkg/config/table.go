@@ -67,6 +67,8 @@ func jobKeys(c *Config) []Key {
 	return []Key{
 		{"output", "o", "out", []string{"run", "aggregator", "doctor"}, "folder in which datasets are made, on a disk or in a bucket",
 			folder(&c.Output)},
+		{"into", "", "", []string{"compact"}, "output in which the new dataset is made, on a disk or in a bucket; empty: in the place of the old one",
+			optional(folder(&c.Into))},
 		{"job", "", "", jobs, "the dataset's name: it is the folder job=NAME below the output; empty lets the verb choose",
 			optional(parsed(&c.Job, "name", "a lower-case letter, then at most 62 lower-case letters, digits or '-'", func(id string) (string, error) { return id, puzzle.CheckJob(id) }))},
 

@@ -27,6 +27,14 @@ func Compact(path string, partChunks int, merged func(records, of int64)) (was, 
 	return compact(path, &compaction{partChunks: partChunks, merged: merged})
 }
 
+// CompactInto is Compact which makes the new dataset in another output, also where there
+// is nothing to merge, and leaves the old one. Either may be in a bucket. A process that
+// dies in it leaves parts without a manifest, which the next CompactInto takes as they
+// are.
+func CompactInto(output, path string, partChunks int, merged func(records, of int64)) (was, is *Manifest, err error) {
+	return compact(path, &compaction{into: output, partChunks: partChunks, merged: merged})
+}
+
 func compact(path string, c *compaction) (was, is *Manifest, err error) {
 	was, is, err = c.run(path)
 	if err != nil {
@@ -35,8 +43,9 @@ func compact(path string, c *compaction) (was, is *Manifest, err error) {
 	return was, is, nil
 }
 
-// compaction is one call of Compact.
+// compaction is one call of Compact, or of CompactInto.
 type compaction struct {
+	into       string // empty where it is the place of the old dataset
 	partChunks int
 	trap       func(step, file string)
 	merged     func(records, of int64)
@@ -51,35 +60,18 @@ func (c *compaction) run(path string) (was, is *Manifest, err error) {
 		return nil, nil, err
 	}
 	defer done()
-	size := c.was.Spec.PartChunks
-	many := c.partChunks / size // parts that become one
-	if many < 2 || len(c.was.Parts) < 2 {
+	if c.into != "" {
+		is, _, err = c.make(c.into)
+		return c.was, is, err
+	}
+	if c.many() < 2 || len(c.was.Parts) < 2 {
 		return c.was, c.was, nil
 	}
 	from, _, err := sumFile(c.old.store, c.old.name(manifestName))
 	if err != nil {
 		return nil, nil, err
 	}
-	spec := c.old.spec
-	spec.PartChunks = many * size
-	beside, err := Open(c.old.besideDir(besideCompact), c.old.job, spec)
-	if err != nil {
-		return nil, nil, err
-	}
-	beside.trap = c.trap
-	for first := 0; first < len(c.was.Parts); first += many {
-		parts := c.was.Parts[first:min(first+many, len(c.was.Parts))]
-		if err := c.merge(beside, parts); err != nil {
-			return nil, nil, err
-		}
-		if last := parts[len(parts)-1]; c.merged != nil {
-			c.merged(last.FirstIndex+last.Records, c.was.Input.Records)
-		}
-	}
-	if is, err = beside.Finish(c.was.Input); err != nil {
-		return nil, nil, err
-	}
-	to, _, err := sumFile(beside.store, beside.name(manifestName))
+	is, to, err := c.make(c.old.besideDir(besideCompact))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,33 +84,53 @@ func (c *compaction) run(path string) (was, is *Manifest, err error) {
 	return c.was, is, nil
 }
 
-// begin opens the dataset and removes what one who died has left. No other process
-// can begin until done.
-func (c *compaction) begin(path string) (done func(), err error) {
-	if object.Is(path) {
-		return nil, errors.New("objects cannot take each other's place in one step: copy the dataset to a disk, and back")
+// many is how many of the old parts become one.
+func (c *compaction) many() int { return max(1, c.partChunks/c.was.Spec.PartChunks) }
+
+// make makes the new dataset in an output and returns its manifest, and the checksum of
+// that.
+func (c *compaction) make(output string) (is *Manifest, sum string, err error) {
+	many, spec := c.many(), c.old.spec
+	spec.PartChunks *= many
+	d, err := Open(output, c.old.job, spec)
+	if err != nil {
+		return nil, "", err
 	}
-	given := path
-	path, err = filepath.Abs(path)
+	d.trap = c.trap
+	for first := 0; first < len(c.was.Parts); first += many {
+		parts := c.was.Parts[first:min(first+many, len(c.was.Parts))]
+		if err := c.merge(d, parts); err != nil {
+			return nil, "", err
+		}
+		if last := parts[len(parts)-1]; c.merged != nil {
+			c.merged(last.FirstIndex+last.Records, c.was.Input.Records)
+		}
+	}
+	if is, err = d.Finish(c.was.Input); err != nil {
+		return nil, "", err
+	}
+	sum, _, err = sumFile(d.store, d.name(manifestName))
+	return is, sum, err
+}
+
+// begin opens the dataset. If a new one is to take its place, begin removes what one who
+// died has left, and no other process can begin until done.
+func (c *compaction) begin(path string) (done func(), err error) {
+	if c.into != "" {
+		return func() {}, c.open(path)
+	}
+	if object.Is(path) {
+		return nil, errors.New("objects cannot take each other's place in one step: name another output with --into")
+	}
+	output, job, err := splitPath(path)
 	if err != nil {
 		return nil, err
 	}
-	job, ok := strings.CutPrefix(filepath.Base(path), "job=")
-	if !ok {
-		return nil, noDataset(given, fs.ErrNotExist)
-	}
-	c.old = &Dir{output: filepath.Dir(path), job: job}
+	c.old = &Dir{output: output, job: job}
 	if err := c.old.settle(besideCompact); err != nil { // where it ends between two renames, there is no dataset
 		return nil, err
 	}
-	if c.was, err = ReadManifest(path); err != nil {
-		return nil, err
-	}
-	spec, err := c.was.Spec.ParseSpec()
-	if err != nil {
-		return nil, err
-	}
-	if c.old, err = Open(c.old.output, job, spec); err != nil {
+	if err := c.open(path); err != nil {
 		return nil, err
 	}
 	c.old.trap = c.trap
@@ -136,6 +148,41 @@ func (c *compaction) begin(path string) (done func(), err error) {
 		return nil, err
 	}
 	return done, nil
+}
+
+// open opens the finished dataset at path.
+func (c *compaction) open(path string) error {
+	output, job, err := splitPath(path)
+	if err != nil {
+		return err
+	}
+	if c.was, err = ReadManifest(path); err != nil {
+		return err
+	}
+	spec, err := c.was.Spec.ParseSpec()
+	if err != nil {
+		return err
+	}
+	c.old, err = Open(output, job, spec)
+	return err
+}
+
+// splitPath undoes Path.
+func splitPath(path string) (output, job string, err error) {
+	folder := path
+	if !object.Is(path) {
+		if folder, err = filepath.Abs(path); err != nil {
+			return "", "", err
+		}
+		folder = filepath.ToSlash(folder)
+	}
+	folder = strings.TrimRight(folder, "/")
+	at := strings.LastIndexByte(folder, '/')
+	job, ok := strings.CutPrefix(folder[at+1:], folderOf(""))
+	if !ok {
+		return "", "", noDataset(path, fs.ErrNotExist)
+	}
+	return folder[:max(at, 1)], job, nil
 }
 
 // merge makes one part of several, which follow each other.

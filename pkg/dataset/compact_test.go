@@ -1,10 +1,12 @@
 package dataset_test
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/flipmill/flipmill/pkg/dataset"
@@ -61,6 +63,58 @@ func TestCompact(t *testing.T) {
 		}
 		if report, err := dataset.Verify(path, nil); err != nil || !report.OK() {
 			t.Errorf("%d to %d: %v, %v", test.from, test.to, report.Problems, err)
+		}
+	}
+}
+
+// TestCompactInto: in another output it is the dataset that its job leaves there with
+// --part-chunks of that number, also where there is nothing to merge; once more, or by two
+// at a time, changes nothing, nor is the old one another.
+func TestCompactInto(t *testing.T) {
+	spec := testSpec(t, "plus", puzzle.Either)
+	b := serveBucket(t)
+	for _, size := range []int{1, 2, 64} {
+		large := spec
+		large.PartChunks = size
+		from, want := t.TempDir(), t.TempDir()
+		smallCorpus(t, large).write(t, want)
+		spec.PartChunks = 1
+		paths := []string{smallCorpus(t, spec).write(t, from), dataset.Path(inBucket+"/old", "demo")}
+		smallCorpus(t, spec).write(t, inBucket+"/old")
+		before, bucketBefore := tree(t, from), b.objects(t)
+		for i, path := range paths {
+			folder, objects := t.TempDir(), fmt.Sprintf("%s/new/%d-%d", inBucket, size, i)
+			for range 2 {
+				var compacting sync.WaitGroup
+				for _, into := range []string{folder, objects} {
+					for range 2 {
+						compacting.Go(func() {
+							if _, is, err := dataset.CompactInto(into, path, size, nil); err != nil || is.Spec.PartChunks != size {
+								t.Errorf("%s into %s: %v", path, into, err)
+							}
+						})
+					}
+				}
+				compacting.Wait()
+			}
+			if !maps.Equal(tree(t, folder), tree(t, want)) {
+				t.Errorf("%s into a folder: other files than of parts of %d", path, size)
+			}
+			prefix := fmt.Sprintf("new/%d-%d/", size, i)
+			made := map[string]string{}
+			for name, content := range b.objects(t) {
+				if inside, ok := strings.CutPrefix(name, prefix); ok {
+					made[inside] = content
+				}
+			}
+			if !maps.Equal(made, tree(t, want)) {
+				t.Errorf("%s into a bucket: other objects than of parts of %d", path, size)
+			}
+		}
+		after := b.objects(t)
+		maps.DeleteFunc(after, func(name, _ string) bool { _, old := bucketBefore[name]; return !old })
+		if !maps.Equal(tree(t, from), before) || !maps.Equal(after, bucketBefore) {
+			t.Errorf("parts of %d: the old dataset is another", size)
 		}
 	}
 }
