@@ -30,7 +30,7 @@ finished when its manifest is there, and the same command goes on where one was
 killed.`,
 		Example: `  flipmill compact out/job=boards-5x5
   flipmill compact out/job=boards-5x5 --part-chunks 512
-  flipmill compact s3://bucket/out/job=boards-5x5 --into s3://bucket/compact`,
+  flipmill compact out/job=boards-5x5 --into s3://bucket/compact`,
 		Args: wantArgs(1, 1, "one DATASET folder, such as out/job=boards-5x5"),
 
 		ValidArgsFunction: completeDatasets,
