@@ -53,6 +53,19 @@ func (c *Conn) once(ctx context.Context, request func(context.Context) error) er
 	return c.attempt(ctx, c.timeout, request)
 }
 
+// askAgain is once for a request that may be repeated, and is where there is no answer: the
+// servers of a cluster answer nothing about a stream that has no leader yet. Unlike do it
+// comes to an end, after twice the Timeout of the Options.
+func (c *Conn) askAgain(ctx context.Context, request func(context.Context) error) error {
+	end := time.Now().Add(2 * c.timeout)
+	for patience := min(firstAttempt, c.timeout); ; patience *= 2 {
+		err := c.attempt(ctx, min(patience, time.Until(end)), request)
+		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) || !time.Now().Before(end) {
+			return err
+		}
+	}
+}
+
 // attempt runs a request. Its context ends early when the connection is lost,
 // because the answer would never come.
 func (c *Conn) attempt(ctx context.Context, patience time.Duration, request func(context.Context) error) error {

@@ -76,7 +76,7 @@ func (l Limits) withDefaults() Limits {
 // their limits. Doing it again is harmless. It fails where waiting would not:
 // a broker that is away, has no JetStream or too little room.
 func (c *Conn) Setup(ctx context.Context, limits Limits) error {
-	return c.setUp(ctx, limits, func(_, setUp func(context.Context) error) error { return c.once(ctx, setUp) })
+	return c.setUp(ctx, limits, func(_, setUp func(context.Context) error) error { return c.askAgain(ctx, setUp) })
 }
 
 // Ensure is Setup for what is missing: what is there stays as it is. It waits for
@@ -86,7 +86,7 @@ func (c *Conn) Ensure(ctx context.Context, limits Limits) error {
 		for {
 			err := c.do(ctx, lookUp)
 			if errors.Is(err, ErrNotFound) {
-				err = c.once(ctx, setUp)
+				err = c.askAgain(ctx, setUp)
 			}
 			if ctx.Err() != nil || !errors.Is(err, ErrUnreachable) {
 				return err

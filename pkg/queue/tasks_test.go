@@ -14,47 +14,6 @@ import (
 	"github.com/flipmill/flipmill/pkg/wire"
 )
 
-// Handlers that take longer than AckWait get every task once: what waits stays
-// at the broker, and what is worked on is kept alive.
-func TestSlowHandlersGetNothingTwice(t *testing.T) {
-	t.Parallel()                                           // it waits most of the time
-	const ackWait, chunks, workers = 2 * time.Second, 6, 3 // a third of which a busy machine may be late
-	ctx := testContext(t)
-	c := setUp(t, Limits{AckWait: ackWait})
-	for chunk := range int64(chunks) {
-		publish(t, c, Normal, chunk)
-	}
-	tasks := tasksOf(t, c, Lanes()...)
-	var mu sync.Mutex
-	seen := make(map[int64]int)
-	var running sync.WaitGroup
-	for range workers {
-		running.Go(func() {
-			for range chunks / workers {
-				d, err := tasks.Next(ctx)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				mu.Lock()
-				seen[d.ID.Chunk]++
-				mu.Unlock()
-				<-time.After(ackWait * 3 / 2) // the work
-				if err := d.DoubleAck(ctx); err != nil || d.Delivered != 1 {
-					t.Errorf("chunk %d, delivery %d: %v", d.ID.Chunk, d.Delivered, err)
-				}
-			}
-		})
-	}
-	running.Wait()
-	if len(seen) != chunks {
-		t.Errorf("got %v, want each of %d chunks once", seen, chunks)
-	}
-	if n := stored(t, c, tasksStream); n != 0 {
-		t.Errorf("%d tasks left", n)
-	}
-}
-
 // As many tasks are under way as callers asked for; the others are there for
 // other workers.
 func TestNothingIsTakenUnasked(t *testing.T) {
