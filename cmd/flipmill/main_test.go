@@ -36,7 +36,12 @@ var update = flag.Bool("update", false, "accept what the scripts compare as it i
 //	sql FILE             runs the query in FILE and prints the rows as CSV
 //	flip-bit FILE N      inverts the lowest bit of byte N, counted from the end if negative
 //	exits CODE CMD...    runs a command that must end with CODE
-func TestScripts(t *testing.T) {
+//
+// Those that take seconds are in a folder of their own: see TestScriptsOfDatasets.
+func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
+
+func runScripts(t *testing.T, dir string) {
+	t.Helper()
 	examples, err := filepath.Abs("../../examples")
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +51,7 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       *update,
