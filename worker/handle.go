@@ -125,6 +125,7 @@ func (w *worker) answer(ctx context.Context, e *errand, step protocol.Step) erro
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUnreadable, err)
 	}
+	e.log = w.log.With("job", e.ID.Job, "chunk", e.ID.Chunk, "part", task.ID.Part) // of which the subject says nothing
 	ctx, done := w.whileWanted(ctx, e.ID.Job)
 	defer done()
 	switch step {

@@ -55,7 +55,7 @@ func (s *slot) answer(j *job, task *wire.Task) *wire.Result {
 	}
 	err = s.solve(j, chunk)
 	if p, ok := errors.AsType[*poison](err); ok {
-		s.log.Error("solver panicked", "job", j.id, "chunk", task.ID.Chunk, "panic", p.detail, "stack", p.trace)
+		s.log.Error("solver panicked", "job", j.id, "chunk", task.ID.Chunk, "part", task.ID.Part, "panic", p.detail, "stack", p.trace)
 		chunk, err = s.solveRest(j, chunk)
 	}
 	if errors.Is(err, errStopped) {

@@ -210,7 +210,7 @@ func TestPanic(t *testing.T) {
 	broken.solvers = nil
 	got := s.answer(&broken, task)
 	compare(t, got, want(t, j.spec, task, allRejected(task.Chunk, "the worker panicked: runtime error: invalid memory address or nil pointer dereference")))
-	if !strings.Contains(log.String(), "goroutine") || !strings.Contains(log.String(), "chunk=1") {
+	if !strings.Contains(log.String(), "goroutine") || !strings.Contains(log.String(), "chunk=1 part=0") {
 		t.Errorf("the log says %s", log.String())
 	}
 	compare(t, s.answer(j, task), want(t, j.spec, task, &task.Chunk))

@@ -83,12 +83,14 @@ type solved struct {
 	slog.Handler
 	shop *shop
 	job  string
+	keys []string
 }
 
 func (solved) Enabled(context.Context, slog.Level) bool { return true }
 
 func (l solved) WithAttrs(attrs []slog.Attr) slog.Handler {
 	for _, a := range attrs {
+		l.keys = append(slices.Clip(l.keys), a.Key)
 		if a.Key == "job" {
 			l.job = a.Value.String()
 		}
@@ -98,6 +100,9 @@ func (l solved) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 func (l solved) Handle(_ context.Context, r slog.Record) error {
 	if r.Message == "chunk solved" {
+		if !slices.Equal(l.keys, []string{"job", "chunk", "part"}) {
+			l.shop.t.Errorf("a chunk is solved, of which the log says %v", l.keys)
+		}
 		l.shop.mu.Lock()
 		defer l.shop.mu.Unlock()
 		l.shop.got = append(l.shop.got, l.job)
