@@ -15,7 +15,6 @@ import (
 	"github.com/flipmill/flipmill/pkg/corpus"
 	"github.com/flipmill/flipmill/pkg/dataset"
 	"github.com/flipmill/flipmill/pkg/puzzle"
-	"github.com/flipmill/flipmill/pkg/view"
 	"github.com/flipmill/flipmill/pkg/wire"
 	"github.com/flipmill/flipmill/producer"
 )
@@ -79,13 +78,10 @@ func checkCorpus(cmd *cobra.Command, c *config.Config, paths []string) error {
 	if err := r.print(cmd.OutOrStdout(), c.JSON, spec); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	switch {
-	case r.Boards == 0:
+	if r.Boards == 0 {
 		return fmt.Errorf("not one of %d records is a board", r.Records)
-	case c.Strict && r.Rejected > 0:
-		return withCode(exitRejects, fmt.Errorf("%s rejected", view.Times(int(r.Rejected), "record was", "records were")))
 	}
-	return nil
+	return strictly(c, r.Rejected)
 }
 
 // checker goes through a corpus.

@@ -72,11 +72,8 @@ func sumUp(findings []queue.Finding) error {
 			bad++
 		}
 	}
-	switch bad {
-	case 0:
+	if bad == 0 {
 		return nil
-	case 1:
-		return errors.New("1 finding")
 	}
 	return errors.New(view.Times(bad, "finding", "findings"))
 }

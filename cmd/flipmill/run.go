@@ -89,10 +89,15 @@ func (r *runner) run(ctx context.Context) error {
 	if err := s.print(r.stdout, r.c.JSON); err != nil {
 		return err
 	}
-	if r.c.Strict && s.Rejected > 0 {
-		return withCode(exitRejects, fmt.Errorf("%s rejected", view.Times(int(s.Rejected), "record was", "records were")))
+	return strictly(r.c, s.Rejected)
+}
+
+// strictly makes rejects an error where --strict says so.
+func strictly(c *config.Config, rejected int64) error {
+	if !c.Strict || rejected == 0 {
+		return nil
 	}
-	return nil
+	return withCode(exitRejects, fmt.Errorf("%s rejected", view.Times(int(rejected), "record was", "records were")))
 }
 
 // prepare names the job and opens its folder, which need not exist yet.

@@ -116,21 +116,21 @@ func (c *compaction) make(output string) (is *Manifest, sum string, err error) {
 // begin opens the dataset. If a new one is to take its place, begin removes what one who
 // died has left, and no other process can begin until done.
 func (c *compaction) begin(path string) (done func(), err error) {
-	if c.into != "" {
-		return func() {}, c.open(path)
-	}
-	if object.Is(path) {
+	if c.into == "" && object.Is(path) {
 		return nil, errors.New("objects cannot take each other's place in one step: name another output with --into")
 	}
 	output, job, err := splitPath(path)
 	if err != nil {
 		return nil, err
 	}
-	c.old = &Dir{output: output, job: job}
-	if err := c.old.settle(besideCompact); err != nil { // where it ends between two renames, there is no dataset
+	if c.into != "" {
+		return func() {}, c.open(path, output, job)
+	}
+	// Where a change of place ends between two renames, there is no dataset.
+	if err := (&Dir{output: output, job: job}).settle(besideCompact); err != nil {
 		return nil, err
 	}
-	if err := c.open(path); err != nil {
+	if err := c.open(path, output, job); err != nil {
 		return nil, err
 	}
 	c.old.trap = c.trap
@@ -150,12 +150,8 @@ func (c *compaction) begin(path string) (done func(), err error) {
 	return done, nil
 }
 
-// open opens the finished dataset at path.
-func (c *compaction) open(path string) error {
-	output, job, err := splitPath(path)
-	if err != nil {
-		return err
-	}
+// open opens the finished dataset at path, which is that of a job in an output.
+func (c *compaction) open(path, output, job string) (err error) {
 	if c.was, err = ReadManifest(path); err != nil {
 		return err
 	}
