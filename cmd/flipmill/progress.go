@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -94,9 +96,9 @@ func (m *meter) show(w io.Writer, mode string) (stop func()) {
 	case "bar":
 		bar := m.bar(w)
 		interval = barInterval
-		show = func() { m.move(bar) }
+		show = func() { m.move(bar, w, time.Since(start), false) }
 		last = func() { // stays on the screen
-			if m.move(bar) {
+			if m.move(bar, w, time.Since(start), true) {
 				fmt.Fprintln(w)
 			}
 		}
@@ -129,33 +131,53 @@ func (m *meter) show(w io.Writer, mode string) (stop func()) {
 	}
 }
 
+// bar is the picture only. The words beside it are those of a line in a log: the
+// library's own rate is of the time since it drew something first.
 func (m *meter) bar(w io.Writer) *progressbar.ProgressBar {
 	return progressbar.NewOptions64(-1,
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionSetDescription(m.verb),
-		progressbar.OptionShowCount(),
-		progressbar.OptionShowIts(),
-		progressbar.OptionSetItsString(m.unit),
-		progressbar.OptionSetPredictTime(true),
-		progressbar.OptionThrottle(barInterval/2),
+		progressbar.OptionShowDescriptionAtLineEnd(),
+		progressbar.OptionSetElapsedTime(false),
+		progressbar.OptionSetPredictTime(false),
 		progressbar.OptionSetWidth(30),
 		progressbar.OptionSetSpinnerChangeInterval(0), // nobody would stop what turns it
 	)
 }
 
 // move moves the bar, if there is something to show; the writer is a terminal,
-// whose errors nobody could see.
-func (m *meter) move(bar *progressbar.ProgressBar) bool {
-	done := m.done.Load()
-	if done == 0 {
+// whose errors nobody could see. While the total is unknown something turns instead.
+func (m *meter) move(bar *progressbar.ProgressBar, w io.Writer, elapsed time.Duration, ended bool) bool {
+	p := m.now(elapsed, ended)
+	if p.Done == 0 {
 		return false // nothing can be said of the rate yet
 	}
-	total, _ := m.total()
-	if total = max(total, done); bar.GetMax64() != total {
-		bar.ChangeMax64(total)
+	if p.Total != nil {
+		if bar.GetMax64() != *p.Total {
+			bar.ChangeMax64(*p.Total)
+		}
+		shown := p.Done
+		if !ended {
+			shown = min(shown, *p.Total-1) // a full bar does not move any more, and the total may be an estimate
+		}
+		_ = bar.Set64(shown)
 	}
-	_ = bar.Set64(done)
+	bar.Describe(p.within(lineWidth(w) - barLeast))
 	return true
+}
+
+// barLeast is what the bar takes of a line besides the words: percentage and frame,
+// and a few steps of the bar itself.
+const barLeast = 18
+
+// lineWidth is how many characters a line of a terminal has.
+func lineWidth(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return width
+		}
+	}
+	return 80
 }
 
 // progress is what is told of a meter, and a line of --progress json.
@@ -196,21 +218,38 @@ func (p progress) json() []byte {
 
 // String is the progress as a line of a log.
 func (p progress) String() string {
-	text := p.Verb + ": " + view.Thousands(p.Done)
-	if p.Total != nil {
-		about := ""
-		if p.Estimated {
-			about = "about "
-		}
-		text += " of " + about + view.Thousands(*p.Total)
-	}
-	text += " " + p.Unit
+	parts := p.parts()
 	if p.Total != nil && *p.Total > 0 {
-		text += fmt.Sprintf(", %d%%", p.Done*100 / *p.Total)
+		parts = slices.Insert(parts, 1, fmt.Sprintf("%d%%", p.Done*100 / *p.Total))
 	}
-	text += ", " + view.Thousands(int64(p.Rate)) + "/s"
-	if p.Left != nil {
-		text += fmt.Sprintf(", %s left", time.Duration(*p.Left*float64(time.Second)).Round(time.Second))
+	return p.Verb + ": " + strings.Join(parts, ", ")
+}
+
+// within is the progress in as many words as there is room for beside a bar, which
+// shows the percentage.
+func (p progress) within(room int) string {
+	text, separator := p.Verb, ": "
+	for _, part := range p.parts() {
+		if longer := text + separator + part; len(longer) <= room {
+			text, separator = longer, ", "
+		}
 	}
 	return text
+}
+
+// parts says how much is done, how fast, and when it will be all.
+func (p progress) parts() []string {
+	done := view.Thousands(p.Done)
+	if p.Total != nil {
+		about := ""
+		if p.Estimated && !p.Ended {
+			about = "about "
+		}
+		done += " of " + about + view.Thousands(*p.Total)
+	}
+	parts := []string{done + " " + p.Unit, view.Thousands(int64(p.Rate)) + "/s"}
+	if p.Left != nil && !p.Ended {
+		parts = append(parts, time.Duration(*p.Left*float64(time.Second)).Round(time.Second).String()+" left")
+	}
+	return parts
 }

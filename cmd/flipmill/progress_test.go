@@ -105,7 +105,7 @@ func TestProgressBar(t *testing.T) {
 	if strings.Count(text, "\n") != 1 || !strings.HasSuffix(text, "\n") {
 		t.Errorf("the bar is no line: %q", text)
 	}
-	for _, want := range []string{"\rrun", "25%", "(10000/40000", "50%", "(20000/40000", "records/s"} {
+	for _, want := range []string{"\r  25% |██", "|  run: 10,000 of 40,000 records, 10,000/s, 3s left", "50% |█", "|  run: 20,000 of 40,000 records, "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %q", want, text)
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+	"unicode/utf8"
 	"unsafe"
 )
 
@@ -45,9 +47,9 @@ func TestProgressOnTerminal(t *testing.T) {
 		want   string
 		not    string
 	}{
-		{[]string{"run", "examples/boards-5x5.txt"}, false, "\rrun 100% |", "{"},
-		{[]string{"verify", "out/job=boards-5x5"}, false, "\rverify 100% |", "{"},
-		{[]string{"generate", "all", "--size", "2x2"}, false, "\rgenerate 100% |", "0000"},
+		{[]string{"run", "examples/boards-5x5.txt"}, false, "|  run: 10,000 of 10,000 records, ", "{"},
+		{[]string{"verify", "out/job=boards-5x5"}, false, "|  verify: 10,000 of 10,000 records, ", "{"},
+		{[]string{"generate", "all", "--size", "2x2"}, false, "|  generate: 16 of 16 boards, ", "0000"},
 		{[]string{"generate", "all", "--size", "2x2"}, true, "0000\r\n", "generate"},
 	} {
 		master, slave := terminal(t)
@@ -72,6 +74,38 @@ func TestProgressOnTerminal(t *testing.T) {
 		}
 		if !bytes.HasSuffix([]byte(text), []byte("\n")) {
 			t.Errorf("%v: %q leaves the cursor in the line", c.args, text)
+		}
+	}
+}
+
+// However narrow the terminal is, a bar takes one line of it: what were longer would
+// leave a line behind each time it is drawn. Of a pipe, whose end nobody knows, it
+// does not say that all is done.
+func TestProgressFitsTerminal(t *testing.T) {
+	t.Parallel()
+	for _, columns := range []int{20, 40, 60, 80, 200} {
+		for _, total := range []int64{0, 6_000_000} {
+			master, slave := terminal(t)
+			size := [4]uint16{24, uint16(columns)}
+			if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, master.Fd(), syscall.TIOCSWINSZ, uintptr(unsafe.Pointer(&size))); errno != 0 {
+				t.Fatal(errno)
+			}
+			m := newMeter("generate", "records", func() (int64, bool) { return total, false })
+			bar := m.bar(slave)
+			for _, done := range []int64{1, 1_234_567, 5_999_999, 6_000_000} {
+				m.done.Store(done)
+				m.move(bar, slave, 7*time.Minute, done == 6_000_000)
+			}
+			slave.Close()
+			text, _ := io.ReadAll(master) // the end is an error: nobody has the other end
+			if !bytes.Contains(text, []byte("generate")) || bytes.Contains(text, []byte("100%")) != (total > 0) {
+				t.Errorf("%d columns, total %d: %q", columns, total, text)
+			}
+			for line := range strings.SplitSeq(string(text), "\r") {
+				if n := utf8.RuneCountInString(line); n > columns {
+					t.Errorf("%d columns, %d in %q", columns, n, line)
+				}
+			}
 		}
 	}
 }
