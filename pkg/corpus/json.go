@@ -41,9 +41,10 @@ func (j *jsonLines) next(in *scanner, rec *Record) error {
 type jsonArray struct {
 	values
 	max   int
-	text  []byte // of the element
-	stack []byte // its open brackets; those beyond any sane depth are counted as one
-	open  bool   // the array has begun and not ended
+	text  []byte       // of the element
+	stack []byte       // its open brackets, the outermost of them
+	above ['{' + 1]int // how many are open within these, by kind; in which order is not kept
+	open  bool         // the array has begun and not ended
 }
 
 // begin passes the bracket that opens the array.
@@ -107,7 +108,7 @@ func (j *jsonArray) next(in *scanner, rec *Record) error {
 func (j *jsonArray) element(in *scanner, rec *Record, c byte) (err error) {
 	j.text = j.text[:0]
 	quoted, escaped := false, false
-	j.stack = j.stack[:0]
+	j.stack, j.above['['], j.above['{'] = j.stack[:0], 0, 0
 	for ; err == nil; c, err = in.readByte() {
 		switch {
 		case !j.open && c == '\n':
@@ -120,7 +121,7 @@ func (j *jsonArray) element(in *scanner, rec *Record, c byte) (err error) {
 		case c == '"':
 			quoted = true
 		case c == '[' || c == '{':
-			j.stack = append(j.stack[:min(len(j.stack), 4*maxDepth)], c)
+			j.enter(c)
 		case len(j.stack) > 0 && (c == ']' || c == '}'):
 			j.close(c - 2) // the code of the opening one
 		case j.open && len(j.stack) == 0 && c == ',':
@@ -148,11 +149,22 @@ func (j *jsonArray) element(in *scanner, rec *Record, c byte) (err error) {
 	return nil
 }
 
+// enter opens a bracket.
+func (j *jsonArray) enter(c byte) {
+	if len(j.stack) < 4*maxDepth {
+		j.stack = append(j.stack, c)
+	} else {
+		j.above[c]++
+	}
+}
+
 // close closes the innermost bracket of a kind, and with it those within that
-// were never closed.
+// were never closed, as far as their order is known.
 func (j *jsonArray) close(opening byte) {
-	if i := bytes.LastIndexByte(j.stack, opening); i >= 0 {
-		j.stack = j.stack[:i]
+	if j.above[opening] > 0 {
+		j.above[opening]--
+	} else if i := bytes.LastIndexByte(j.stack, opening); i >= 0 {
+		j.stack, j.above['['], j.above['{'] = j.stack[:i], 0, 0
 	}
 }
 

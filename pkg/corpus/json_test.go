@@ -59,11 +59,20 @@ func jsonArrayTests() []readTest {
 		{"bad elements", plain, "[\n3,\n[[0,1],[1]],\n[[1]],,\n{\"board\":[[1]},\n\"unclosed,\n[[0]]\n]", []string{
 			`2 bad_field a board is a list or a string, not "3"`, "3 ragged_row row 2 has 1 cells, want 2", "4 1x1 1", "4 bad_syntax a comma without an element",
 			"5 bad_syntax invalid character '}' after array element", "6 bad_syntax invalid character '\\n' in string literal"}, nil},
+		{"too deep", plain, "[" + nested("[", 17, "]") + "," + nested("[", 66, "]") + "," + nested("{\"a\":[", 5000, "]}") + ",[[1]]]", []string{
+			"1 bad_syntax more than 16 brackets deep", "1 bad_syntax more than 16 brackets deep", "1 bad_syntax more than 16 brackets deep", "1 1x1 1"}, nil},
+		{"too deep and not closed", plain, "[{\"board\":" + strings.Repeat("[", 500) + "},\n[" + strings.Repeat("{", 500) + "],\n[[1]]]", []string{
+			"1 bad_syntax more than 16 brackets deep", "2 bad_syntax more than 16 brackets deep", "3 1x1 1"}, nil},
 		{"cut off", plain, "[[[0,1]],\n[[1,", []string{"1 1x2 01", "2 truncated the source ends within the array"}, nil},
 		{"not closed", plain, "[[[0,1]],\n", []string{"1 1x2 01", "1 truncated the source ends within the array"}, nil},
 		{"text behind", plain, "[[[0,1]]] x\n[[1]]\n", []string{"1 1x2 01", "1 bad_syntax text behind the array", "2 bad_syntax text behind the array"}, []string{"x", "[[1]]"}},
 		{"long elements", short, "[[[0,1]],[" + strings.Repeat("[0],", 20) + "[0]],[[1]]]", []string{"1 1x2 01", "1 line_too_long an element of more than 16 bytes", "1 1x1 1"}, []string{"[[0],[0],[0],[0]"}},
 	}
+}
+
+// nested returns a text within brackets within brackets.
+func nested(opening string, depth int, closing string) string {
+	return strings.Repeat(opening, depth) + strings.Repeat(closing, depth)
 }
 
 // TestJSON reads good and bad JSON, whole and in pieces.
