@@ -45,18 +45,31 @@ func TestKeptNowhere(t *testing.T) {
 	}
 }
 
-// TestUTF16: a text in UTF-16 is told from one that has no boards.
+// TestUTF16: a text in UTF-16, with a byte order mark or without, is told from one that
+// has no boards.
 func TestUTF16(t *testing.T) {
 	for name, order := range map[string][2]int{"little": {0, 8}, "big": {8, 0}} {
-		var text []byte
-		for _, unit := range utf16.Encode([]rune("\ufeff01/10\n")) {
-			text = append(text, byte(unit>>order[0]), byte(unit>>order[1]))
-		}
-		for _, format := range []string{corpus.Auto, corpus.Lines, corpus.CSV, corpus.JSONL} {
-			_, err := corpus.Open(t.Context(), []string{corpus.Stdin}, corpus.Options{Format: format}, strings.NewReader(string(text)))
-			if err == nil || !strings.Contains(err.Error(), "it is text in UTF-16, want UTF-8") {
-				t.Errorf("%s, %s: %v", name, format, err)
+		for _, text := range []string{"\ufeff01/10\n", "01/10\n", "\r\n\r\n01/10\r\n", "board\n01/10\n", "[[0]]\n", "1\n"} {
+			var stored []byte
+			for _, unit := range utf16.Encode([]rune(text)) {
+				stored = append(stored, byte(unit>>order[0]), byte(unit>>order[1]))
 			}
+			for _, format := range []string{corpus.Auto, corpus.Lines, corpus.Blocks, corpus.Grid, corpus.CSV, corpus.JSONL, corpus.JSON} {
+				_, err := corpus.Open(t.Context(), []string{corpus.Stdin}, corpus.Options{Format: format}, strings.NewReader(string(stored)))
+				if err == nil || !strings.Contains(err.Error(), "it is text in UTF-16, want UTF-8") {
+					t.Errorf("%s, %q, %s: %v", name, text, format, err)
+				}
+			}
+		}
+	}
+}
+
+// TestNotUTF16: bytes that are no text cost their lines, as any others.
+func TestNotUTF16(t *testing.T) {
+	for _, line := range []string{"\x00\x00\x00\x00", "\x01\x00\x02\x00", "0\x001", "0\x00\x00\x00", "\x00\x000\x00"} {
+		shown, _, err := readAll(t, strings.NewReader(line+"\n01/10\n"), corpus.Options{Format: corpus.Lines})
+		if err != nil || len(shown) != 2 || !strings.Contains(shown[0], "unknown_symbol") || shown[1] != "2 2x2 0110" {
+			t.Errorf("%q: %q, %v", line, shown, err)
 		}
 	}
 }

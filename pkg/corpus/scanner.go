@@ -33,14 +33,27 @@ type scanner struct {
 func newScanner(src io.Reader, maxLine int) (*scanner, error) {
 	s := &scanner{src: src, buf: make([]byte, max(256<<10, 4*maxLine)), max: maxLine}
 	bom := []byte("\xef\xbb\xbf")
-	view, err := s.peek(len(bom))
+	view, err := s.peek(4) // as many as tell a compression
 	if bytes.HasPrefix(view, bom) {
 		s.start += len(bom)
 	}
-	if bytes.HasPrefix(view, []byte("\xff\xfe")) || bytes.HasPrefix(view, []byte("\xfe\xff")) {
+	if isUTF16(view) {
 		return s, errUTF16
 	}
 	return s, err
+}
+
+// isUTF16 reports whether a text begins with the byte order mark of UTF-16, or with
+// two characters of ASCII in it.
+func isUTF16(text []byte) bool {
+	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
+		return true
+	}
+	ascii := func(c byte) bool { return c >= ' ' && c < 0x7f || c == '\t' || c == '\r' || c == '\n' }
+	pair := func(high, low int) bool {
+		return text[high] == 0 && text[high+2] == 0 && ascii(text[low]) && ascii(text[low+2])
+	}
+	return len(text) >= 4 && (pair(0, 1) || pair(1, 0))
 }
 
 // errUTF16 is about a text that has a cell in each second byte at best.
