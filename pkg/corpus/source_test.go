@@ -119,17 +119,23 @@ func TestDamaged(t *testing.T) {
 }
 
 // TestOverExpanded: a file that becomes a thousand times as large as it is ends
-// in a reject, wherever it does so, and the files behind it are read.
+// in a reject, wherever it does so and whatever it is compressed with, and the files
+// behind it are read.
 func TestOverExpanded(t *testing.T) {
 	lines := func(line string) string {
 		return strings.Repeat(zstded(strings.Repeat(line+"\n", 1<<20/len(line))), 70)
 	}
 	zeros, blanks := lines(strings.Repeat("0", 70_000)), lines(strings.Repeat(" ", 60_000))
 	last := writeFile(t, "last.txt", "01/10\n")
-	for name, text := range map[string]string{"zeros.txt": zeros, "nothing.txt": blanks, "nothing.csv": blanks} {
+	for name, text := range map[string]string{
+		"zeros.txt": zeros, "nothing.txt": blanks, "nothing.csv": blanks,
+		"zeros.gz":  gzipped(strings.Repeat("0", 65<<20)),     // not a thousandth, but less
+		"zeros.bz2": strings.Repeat(made(t, "zeros.bz2"), 65), // 1 MiB each, by the tools
+		"zeros.xz":  strings.Repeat(made(t, "zeros.xz"), 65),
+	} {
 		bomb := writeFile(t, name, text)
 		opts := corpus.Options{}
-		if name == "zeros.txt" { // which tells nothing
+		if strings.HasPrefix(name, "zeros") { // which tells nothing
 			opts.Format = corpus.Lines
 		}
 		c, err := corpus.Open(t.Context(), []string{bomb, last}, opts, nil)
@@ -146,6 +152,39 @@ func TestOverExpanded(t *testing.T) {
 			t.Errorf("%s: %+v, then %s, %v", name, end, show(&rec), err)
 		}
 	}
+}
+
+// FuzzCompressed: no bytes do harm, and what they are does not depend on how they come,
+// but for how much is read before damage shows.
+func FuzzCompressed(f *testing.F) {
+	text := strings.Repeat("01/10\n", 40)
+	for _, stored := range []string{
+		gzipped(text), gzipped(text) + gzipped("") + gzipped(text), zstded(text), "\x5a\x2a\x4d\x18\x03\x00\x00\x00abc" + zstded(text) + zstded(text),
+		made(f, "boards.bz2"), made(f, "boards-streams.bz2"), made(f, "small.xz"), made(f, "dictionary.xz"),
+	} {
+		f.Add(stored)
+	}
+	f.Fuzz(func(t *testing.T, stored string) {
+		whole, err := firstLines(t, strings.NewReader(stored))
+		pieced, piecedErr := firstLines(t, iotest.OneByteReader(strings.NewReader(stored)))
+		if n := min(len(whole), len(pieced)); !slices.Equal(whole[:n], pieced[:n]) || (err == io.EOF) != (piecedErr == io.EOF) || err == io.EOF && len(whole) != len(pieced) {
+			t.Errorf("%q: %q, %v, but in single bytes %q, %v", stored, whole, err, pieced, piecedErr)
+		}
+	})
+}
+
+// firstLines reads the first 1000 records at most: a few bytes may become millions of lines.
+func firstLines(t *testing.T, stored io.Reader) (shown []string, err error) {
+	c, err := corpus.Open(t.Context(), []string{corpus.Stdin}, corpus.Options{Format: corpus.Lines, Size: puzzle.Size{Rows: 2, Cols: 2}}, stored)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	var rec corpus.Record
+	for err = c.Next(&rec); err == nil && len(shown) < 1000; err = c.Next(&rec) {
+		shown = append(shown, show(&rec))
+	}
+	return shown, err
 }
 
 // TestSourceFails lets a source fail behind each of its bytes: the error comes

@@ -73,23 +73,3 @@ func TestXZDamaged(t *testing.T) {
 		t.Errorf("%d of the places where it may be cut off are ends of it, want 3", ends)
 	}
 }
-
-// FuzzXZ: no bytes do harm.
-func FuzzXZ(f *testing.F) {
-	for _, name := range []string{"small.xz", "dictionary.xz"} {
-		f.Add(made(f, name))
-	}
-	f.Fuzz(func(t *testing.T, stored string) {
-		c, err := corpus.Open(t.Context(), []string{corpus.Stdin}, corpus.Options{Format: corpus.Lines, Size: puzzle.Size{Rows: 2, Cols: 2}}, strings.NewReader(stored))
-		if err != nil {
-			return
-		}
-		defer c.Close()
-		var rec corpus.Record
-		for range 1000 { // a few bytes may become millions of lines
-			if err := c.Next(&rec); err != nil {
-				return
-			}
-		}
-	})
-}
