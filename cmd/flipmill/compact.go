@@ -82,7 +82,8 @@ func compactText(path string, was, is *dataset.Manifest, c *config.Config) ([]by
 		}{path, len(was.Parts), len(is.Parts), is.Spec.PartChunks})
 	}
 	if len(was.Parts) == len(is.Parts) && c.Into == "" {
-		return fmt.Appendf(nil, "%s stays as it is: no two of its parts fit into one (%d parts, %d chunks each)\n", path, len(is.Parts), is.Spec.PartChunks), nil
+		return fmt.Appendf(nil, "%s stays as it is: no two of its parts fit into one (%s of at most %s)\n", path,
+			view.Times(len(is.Parts), "part", "parts"), view.Times(is.Spec.PartChunks, "chunk", "chunks")), nil
 	}
 	return fmt.Appendf(nil, "%s has %s of at most %s; it was %s of %d\n", path,
 		view.Times(len(is.Parts), "part", "parts"), view.Times(is.Spec.PartChunks, "chunk", "chunks"),

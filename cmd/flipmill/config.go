@@ -94,7 +94,9 @@ func newConfigValidate() *cobra.Command {
 					errs = append(errs, err)
 					continue
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s: good, %d of %d keys are set\n", name, len(set), len(config.Keys()))
+				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: good, %d of %d keys are set\n", name, len(set), len(config.Keys())); err != nil {
+					return fmt.Errorf("write the outcome: %w", err)
+				}
 			}
 			return withCode(exitConfig, errors.Join(errs...))
 		},

@@ -41,11 +41,11 @@ alone. flipmill run --generate SPEC solves them without writing them.`,
 			}
 			spec := puzzle.Spec{Rule: c.Spec.Rule, Target: c.Spec.Target, Size: c.Spec.Size, SearchLimit: c.Spec.SearchLimit}
 			if spec.Generate, err = puzzle.ParseGenerate(args[0]); err != nil {
-				return withCode(exitUsage, err)
+				return withCode(exitUsage, fmt.Errorf("%w%s", err, config.MeantSpec(args[0])))
 			}
 			puzzles, err := openCorpus(cmd.Context(), spec, nil, nil)
 			if err != nil {
-				return withCode(exitConfig, err)
+				return withCode(exitConfig, fmt.Errorf("generate %q: %w", args[0], err))
 			}
 			mode := c.Progress
 			if mode == "auto" && isTerminal(cmd.OutOrStdout()) {

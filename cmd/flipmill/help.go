@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"slices"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -44,17 +44,34 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	meant := config.DidYouMean(unknown.GetSpecifiedName(), names)
-	if name := unknown.GetSpecifiedName(); slices.Contains([]string{"count", "first", "seed"}, name) {
+	name := unknown.GetSpecifiedName()
+	meant := config.DidYouMean(name, names)
+	if example, part := map[string]string{"count": "random,count=1000", "first": "random,count=1000,first=5000", "seed": "random,count=1000,seed=7"}[name]; part {
 		switch {
 		case cmd.Name() == "generate":
-			meant = fmt.Sprintf("; it is part of SPEC, as in random,%s=1000", name)
+			meant = "; it is part of SPEC, as in " + example
 		case cmd.Flags().Lookup("generate") != nil:
-			meant = fmt.Sprintf("; it is part of --generate, as in --generate random,%s=1000", name)
+			meant = "; it is part of --generate, as in --generate " + example
 		}
+	}
+	if file := fileLikeFlag(unknown); file != "" {
+		meant = fmt.Sprintf("; the file is written ./%s", file)
 	}
 	if !cmd.HasParent() {
 		return withCode(exitUsage, fmt.Errorf("%w before a verb%s; flipmill help lists the verbs", err, meant))
 	}
 	return withCode(exitUsage, fmt.Errorf("%w%s; flipmill help %s lists the flags", err, meant, strings.TrimPrefix(cmd.CommandPath(), "flipmill ")))
+}
+
+// fileLikeFlag returns the name of a file that was taken for a flag because of the
+// dash that it begins with, or nothing.
+func fileLikeFlag(unknown *pflag.NotExistError) string {
+	name := "--" + unknown.GetSpecifiedName()
+	if letters := unknown.GetSpecifiedShortnames(); letters != "" {
+		name = "-" + letters
+	}
+	if _, err := os.Lstat(name); err != nil {
+		return ""
+	}
+	return name
 }

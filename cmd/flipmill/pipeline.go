@@ -56,7 +56,7 @@ func (p *pipeline) run(drain, abort context.Context, progress io.Writer, mode st
 	}()
 	temp, err := p.scratch()
 	if err != nil {
-		return fmt.Errorf("make a folder for what is on its way: %w", err)
+		return err
 	}
 	defer os.Remove(temp) // another job may have something in it
 	store := filepath.Join(temp, p.job+".nats")
@@ -93,13 +93,21 @@ func (p *pipeline) run(drain, abort context.Context, progress io.Writer, mode st
 	return err
 }
 
-// scratch returns the folder in which the broker has its own: below the output or,
+// scratch makes the folder in which the broker has its own: below the output or,
 // where that is in a bucket, one of this process.
 func (p *pipeline) scratch() (string, error) {
 	if object.Is(p.output) {
-		return os.MkdirTemp("", "flipmill-run-*")
+		temp, err := os.MkdirTemp("", "flipmill-run-*")
+		if err != nil {
+			return "", fmt.Errorf("make a folder for what is on its way: %w", err)
+		}
+		return temp, nil
 	}
-	return filepath.Join(p.output, ".tmp"), nil
+	temp := filepath.Join(p.output, ".tmp")
+	if err := os.MkdirAll(temp, 0o777); err != nil {
+		return "", fmt.Errorf("make a folder in the output %s: %w; -o names another output", p.output, err)
+	}
+	return temp, nil
 }
 
 // estimate returns what tells how many records the corpus will have.

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -48,9 +50,27 @@ below them say the same. The same dataset gives the same bytes.`,
 	return cmd
 }
 
-// intoFile writes a file that is there as a whole or as it was before.
+// intoFile writes a file that is there as a whole or as it was before. What is no
+// regular file, such as a device, cannot be replaced, and is written into.
 func intoFile(name string, write func(io.Writer) error) (err error) {
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		name = target // the link stays
+	}
+	info, err := os.Stat(name)
+	switch {
+	case err == nil && info.IsDir():
+		return fmt.Errorf("write %s: it is a folder: want the name of a file", name)
+	case err == nil && !info.Mode().IsRegular():
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return fmt.Errorf("write the page: %w", err)
+		}
+		return errors.Join(write(f), f.Close())
+	}
 	f, err := os.CreateTemp(filepath.Dir(name), ".flipmill-*.tmp")
+	if cause, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("write %s: make a file in the folder %s: %w", name, filepath.Dir(name), cause.Err)
+	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}

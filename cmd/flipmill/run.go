@@ -116,12 +116,20 @@ func (r *runner) prepare() (err error) {
 	return err
 }
 
-// wantFolder makes an output that is a file an error.
+// wantFolder makes an output an error that is a file, or below one.
 func wantFolder(c *config.Config) error {
-	if info, err := os.Stat(c.Output); err == nil && !info.IsDir() {
-		return withCode(exitConfig, c.Wrong("output", fmt.Errorf("%s is a file: want a folder, or a name for one", c.Output)))
+	if object.Is(c.Output) {
+		return nil
 	}
-	return nil
+	for path := filepath.Clean(c.Output); ; path = filepath.Dir(path) {
+		info, err := os.Stat(path)
+		switch {
+		case err == nil && !info.IsDir():
+			return withCode(exitConfig, c.Wrong("output", fmt.Errorf("%s is a file: want a folder, or a name for one", path)))
+		case err == nil || path == filepath.Dir(path):
+			return nil
+		}
+	}
 }
 
 // specOf says what is asked for.

@@ -54,7 +54,7 @@ func statusText(s *view.Status) string {
 		row("corpus", "%s records in %s chunks", view.Thousands(*s.Records), view.Thousands(*s.Chunks))
 	}
 	row("received", "%s records in %s chunks", view.Thousands(s.Received.Records), view.Thousands(s.Received.Chunks))
-	row("committed", "%s records in %s chunks, %d parts", view.Thousands(s.Committed.Records), view.Thousands(s.Committed.Chunks), s.Parts)
+	row("committed", "%s records in %s chunks, %s", view.Thousands(s.Committed.Records), view.Thousands(s.Committed.Chunks), view.Times(s.Parts, "part", "parts"))
 	if s.Retryable > 0 {
 		row("retryable", "%s rejects that flipmill retry may make results of", view.Thousands(s.Retryable))
 	}

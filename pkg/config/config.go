@@ -139,7 +139,8 @@ func Load(flags *pflag.FlagSet) (*Config, error) {
 	v := viper.New()
 	c := &Config{settings: map[string]setting{}}
 	keys := table(c)
-	file, errs := readFile(fileName(flags), keys)
+	name, by := fileName(flags)
+	file, errs := readFile(name, by, keys)
 	errs = append(errs, unknownVariables(os.Environ(), keys)...)
 
 	if err := v.MergeConfigMap(file.texts); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"regexp"
@@ -19,11 +20,14 @@ import (
 // configFlag names the file. It is no key: a file cannot name itself.
 const configFlag = "config"
 
-func fileName(flags *pflag.FlagSet) string {
+// fileName returns the file's name, and what said it where that is not seen in the
+// command; both may be empty.
+func fileName(flags *pflag.FlagSet) (name, by string) {
 	if f := flags.Lookup(configFlag); f != nil && f.Changed {
-		return f.Value.String()
+		return f.Value.String(), ""
 	}
-	return os.Getenv(variablePrefix + "CONFIG")
+	const variable = variablePrefix + "CONFIG"
+	return os.Getenv(variable), " (from " + variable + ")"
 }
 
 // file holds the keys of a YAML file as they are written there.
@@ -33,21 +37,25 @@ type file struct {
 	lines map[string]int // key to 1-based line
 }
 
-// readFile reads a file, or nothing where the name is empty. It takes the texts
+// readFile reads a file, or nothing where the name is empty; an error that it cannot be
+// read says what has named it. It takes the texts
 // from the YAML tree instead of decoding them, because decoding loses what was
 // written: on becomes true, 010 becomes 8, and the line is gone.
-func readFile(name string, keys []Key) (file, []error) {
+func readFile(name, by string, keys []Key) (file, []error) {
 	f := file{name, map[string]any{}, map[string]int{}}
 	if name == "" {
 		return f, nil
 	}
 	data, err := os.ReadFile(name)
 	if err != nil {
-		return f, []error{fmt.Errorf("read configuration: %w", err)}
+		if cause, ok := errors.AsType[*fs.PathError](err); ok {
+			err = cause.Err // the name is said already
+		}
+		return f, []error{fmt.Errorf("read configuration %s%s: %w", name, by, err)}
 	}
 	root, err := parseYAML(data)
 	if err != nil {
-		return f, []error{fmt.Errorf("read configuration %s: %w", name, err)}
+		return f, []error{notYAML(name, err)}
 	}
 	var errs []error
 	for i := 0; root != nil && i < len(root.Content); i += 2 {
@@ -58,6 +66,17 @@ func readFile(name string, keys []Key) (file, []error) {
 		}
 	}
 	return f, errs
+}
+
+// notYAML says where a file is not as files should be.
+func notYAML(name string, err error) error {
+	where, text := name, strings.TrimPrefix(err.Error(), "yaml: ")
+	if rest, ok := strings.CutPrefix(text, "line "); ok {
+		if line, said, ok := strings.Cut(rest, ": "); ok {
+			where, text = name+":"+line, said
+		}
+	}
+	return fmt.Errorf("%s: %s: want one YAML document with lines of the form key: value", where, text)
 }
 
 // parseYAML returns the top mapping of a document, or nil for an empty one.
@@ -71,14 +90,14 @@ func parseYAML(data []byte) (*yaml.Node, error) {
 		return nil, err
 	}
 	if err := decoder.Decode(&next); !errors.Is(err, io.EOF) {
-		return nil, errors.New("want one YAML document, found more")
+		return nil, errors.New("more than one YAML document")
 	}
 	root := document.Content[0]
 	switch {
 	case root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null":
 		return nil, nil
 	case root.Kind != yaml.MappingNode:
-		return nil, fmt.Errorf("line %d: want lines of the form key: value", root.Line)
+		return nil, fmt.Errorf("line %d: no key", root.Line)
 	}
 	return root, nil
 }
@@ -155,17 +174,22 @@ func scalarOrList(value *yaml.Node, k Key) (string, error) {
 // prefix but no key's name. Kubernetes puts the addresses of a service that is
 // called flipmill, or flipmill-anything, under the same prefix; those are let be.
 func unknownVariables(environment []string, keys []Key) []error {
-	known := []string{variablePrefix + "CONFIG"}
+	known := []string{"CONFIG"} // without the prefix, which says nothing of what was meant
 	for _, k := range keys {
-		known = append(known, k.Variable())
+		known = append(known, strings.TrimPrefix(k.Variable(), variablePrefix))
 	}
 	var errs []error
 	for _, entry := range environment {
 		variable, text, _ := strings.Cut(entry, "=")
-		if text == "" || !strings.HasPrefix(variable, variablePrefix) || slices.Contains(known, variable) || serviceLink(variable) {
+		name, ours := strings.CutPrefix(variable, variablePrefix)
+		if text == "" || !ours || slices.Contains(known, name) || serviceLink(variable) {
 			continue
 		}
-		errs = append(errs, &Error{variable, Origin{Source: Environment, Where: variable}, fmt.Errorf("no such key%s", DidYouMean(variable, known))})
+		meant := nearest(name, known)
+		for i := range meant {
+			meant[i] = variablePrefix + meant[i]
+		}
+		errs = append(errs, &Error{variable, Origin{Source: Environment, Where: variable}, fmt.Errorf("no such key%s", didYouMean(meant))})
 	}
 	return errs
 }

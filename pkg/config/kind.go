@@ -94,6 +94,31 @@ func folder(dst *string) Kind {
 	})
 }
 
+// spec says which boards are generated.
+func spec(dst *puzzle.Generate) Kind {
+	return parsed(dst, "spec", puzzle.GenerateForm, func(text string) (puzzle.Generate, error) {
+		g, err := puzzle.ParseGenerate(text)
+		if err != nil {
+			err = fmt.Errorf("%w%s", err, MeantSpec(text))
+		}
+		return g, err
+	})
+}
+
+// MeantSpec returns "; did you mean X?" for the first word of generated boards' spec
+// that there is not.
+func MeantSpec(text string) string {
+	words := []string{puzzle.GenerateAll, puzzle.GenerateRandom, puzzle.GenerateSolvable, puzzle.GeneratePresses, puzzle.GenerateMoves, puzzle.GenerateDistinct, puzzle.GenerateOrbits}
+	for word := range strings.SplitSeq(text, ",") {
+		name, _, _ := strings.Cut(word, "=")
+		if !slices.Contains(words, name) {
+			return DidYouMean(name, words)
+		}
+		words = []string{"count", "first", "seed"}
+	}
+	return ""
+}
+
 // rule is a rule of the puzzle.
 func rule(dst *puzzle.Rule) Kind {
 	usual := []string{"plus", "fridge", "king", "x", "plus-torus", "king-torus", "x-torus"}
@@ -204,26 +229,39 @@ func alternatives(names []string) string {
 
 // DidYouMean returns "; did you mean X?" for the nearest of the words, or else for
 // the few that begin with the text, or nothing where there are none.
-func DidYouMean(text string, words []string) string {
+func DidYouMean(text string, words []string) string { return didYouMean(nearest(text, words)) }
+
+func didYouMean(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %s?", alternatives(words))
+}
+
+// nearest returns the words that were probably meant, if any.
+func nearest(text string, words []string) []string {
+	if text == "" {
+		return nil
+	}
 	best, least := "", len(text)/3+2 // one slip in three letters, and always one
 	for _, w := range words {
-		if d := distance(text, w); d < least {
+		if d := distance(folded(text), folded(w)); d < least {
 			best, least = w, d
 		}
 	}
-	if text == "" {
-		return ""
+	if best != "" {
+		return []string{best}
 	}
-	meant := []string{best}
-	if best == "" {
-		meant = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.HasPrefix(w, text) })
-	}
+	begin := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.HasPrefix(w, text) })
 	const few = 3
-	if len(meant) == 0 || len(meant) > few {
-		return ""
+	if len(begin) > few || len(text) < 2 {
+		return nil
 	}
-	return fmt.Sprintf("; did you mean %s?", alternatives(meant))
+	return begin
 }
+
+// folded is a word without what people type either way: capitals, and - or _.
+func folded(word string) string { return strings.ReplaceAll(strings.ToLower(word), "_", "-") }
 
 // distance is Levenshtein's: the fewest insertions, deletions and replacements
 // of a byte that turn a into b. O(len(a)·len(b)) time, one row of memory.

@@ -36,7 +36,7 @@ func Validate(name string) (set []string, err error) {
 		return nil, errors.New("read configuration: a file has no name")
 	}
 	keys := table(new(Config))
-	f, errs := readFile(name, keys)
+	f, errs := readFile(name, "", keys)
 	for _, k := range keys {
 		line, written := f.lines[k.Name]
 		if !written {

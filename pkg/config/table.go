@@ -82,7 +82,7 @@ func jobKeys(c *Config) []Key {
 			integer(&c.Spec.SearchLimit, 1, 1<<40)},
 
 		{"generate", "", "", specs, "boards to be made instead of a corpus: all, random, solvable, presses=K, moves=K, distinct or orbits, then count=N, first=N, seed=N",
-			optional(parsed(&c.Spec.Generate, "spec", puzzle.GenerateForm, puzzle.ParseGenerate))},
+			optional(spec(&c.Spec.Generate))},
 		{"format", "", "auto", puzzles, "how the input is written; auto: as the names of its files or their beginning say",
 			name(&c.Spec.Format, "auto", "lines", "blocks", "grid", "csv", "tsv", "jsonl", "json", "npy", "parquet")},
 		{"size", "", "", boards, "size of every board, where the input does not show it",

@@ -95,9 +95,23 @@ func hidden(name string) bool {
 	return strings.ContainsAny(name[:min(1, len(name))], "._") || strings.HasPrefix(name, "job=")
 }
 
+// misplaced says what a name probably is that is no file's.
+func misplaced(path string) string {
+	switch {
+	case path == "true" || path == "false":
+		return "; a flag takes such a value behind =, as in --strict=" + path
+	case strings.HasPrefix(path, "-"):
+		return "; flags stand before --"
+	}
+	return ""
+}
+
 // filesOf returns the files of a folder, if any, or the path itself if it is none.
 func filesOf(path string) ([]string, error) {
 	info, err := os.Stat(path)
+	if cause, ok := errors.AsType[*fs.PathError](err); ok {
+		return nil, fmt.Errorf("corpus %s: %w%s", path, cause.Err, misplaced(path))
+	}
 	if err != nil || !info.IsDir() {
 		return []string{path}, err
 	}

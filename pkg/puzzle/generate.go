@@ -53,32 +53,39 @@ func ParseGenerate(text string) (Generate, error) {
 	default:
 		return fail(fmt.Errorf("kind %q", kind))
 	}
+	if g.needsPresses() && !counted {
+		return fail(fmt.Errorf("%s without a number", kind))
+	}
 	if counted != g.needsPresses() {
 		return fail(fmt.Errorf("word %q", words[0]))
 	}
 	if counted {
 		n, err := strconv.ParseUint(presses, 10, 31)
 		if err != nil {
-			return fail(fmt.Errorf("word %q", words[0]))
+			return fail(fmt.Errorf("%s is no such number", words[0]))
 		}
 		g.Presses = int(n)
 	}
 	seen := map[string]bool{}
 	for _, word := range words[1:] {
 		name, number, _ := strings.Cut(word, "=")
-		n, err := strconv.ParseUint(number, 10, 64)
-		if err != nil || seen[name] || name != "seed" && n > 1<<62 {
-			return fail(fmt.Errorf("word %q", word))
+		if seen[name] {
+			return fail(fmt.Errorf("%s stands twice", name))
 		}
+		n, err := strconv.ParseUint(number, 10, 64)
 		switch seen[name] = true; {
-		case name == "count" && n > 0:
+		case name != "count" && name != "first" && name != "seed":
+			return fail(fmt.Errorf("word %q", word))
+		case kind == GenerateAll && name == "seed":
+			return fail(errors.New("all boards need no seed"))
+		case err != nil || name != "seed" && n > 1<<62 || name == "count" && n == 0:
+			return fail(fmt.Errorf("%s is no such number", word))
+		case name == "count":
 			g.Count = int64(n)
 		case name == "first":
 			g.First = int64(n)
-		case name == "seed" && kind != GenerateAll:
-			g.Seed = n
 		default:
-			return fail(fmt.Errorf("word %q", word))
+			g.Seed = n
 		}
 	}
 	if g.Count == 0 && !g.Countable() {

@@ -140,8 +140,8 @@ func (s *Status) Unserved() bool {
 
 // Line is the status as one line.
 func (s *Status) Line() string {
-	text := fmt.Sprintf("%s  %s  %s  %s of %s records received, %s committed in %d parts",
-		s.Job, s.State, s.Progress(), Thousands(s.Received.Records), s.Total(), Thousands(s.Committed.Records), s.Parts)
+	text := fmt.Sprintf("%s  %s  %s  %s of %s records received, %s committed in %s",
+		s.Job, s.State, s.Progress(), Thousands(s.Received.Records), s.Total(), Thousands(s.Committed.Records), Times(s.Parts, "part", "parts"))
 	if s.Unserved() {
 		text += "; " + s.Aggregator()
 	}
