@@ -32,7 +32,7 @@ func arrows() map[string]arrow {
 		"pkg/draw":             {},
 		"pkg/solver":           {imports: "pkg/puzzle"},
 		"pkg/tally":            {imports: "pkg/puzzle"},
-		"pkg/generate":         {imports: "pkg/puzzle", tests: "pkg/solver"},
+		"pkg/generate":         {imports: "pkg/puzzle pkg/solver"},
 		"pkg/object":           {imports: "github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go", tests: s3},
 		"pkg/corpus":           {imports: "pkg/puzzle pkg/generate pkg/object github.com/klauspost/compress github.com/therootcompany/xz github.com/parquet-go/parquet-go github.com/andybalholm/brotli github.com/pierrec/lz4/v4", tests: duckdb + " " + s3},
 		"pkg/config":           {imports: "pkg/puzzle github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper go.yaml.in/yaml/v3"},

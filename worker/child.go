@@ -95,7 +95,7 @@ func jobOf(record *wire.Job) *job {
 	spec := record.Spec
 	solvers := solver.NewSet(spec.Rule, solver.Options{SearchLimit: spec.SearchLimit})
 	return &job{record.ID, spec, solvers, sync.OnceValues(func() (*generate.Generator, error) {
-		return generate.New(spec, solvers.SolveOf)
+		return generate.New(spec, solvers)
 	})}
 }
 

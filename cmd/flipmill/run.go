@@ -305,7 +305,7 @@ func openCorpus(ctx context.Context, spec puzzle.Spec, paths []string, stdin io.
 
 // generatorOf returns what makes the boards of a spec.
 func generatorOf(spec puzzle.Spec) (*generate.Generator, error) {
-	return generate.New(spec, solver.NewSet(spec.Rule, solver.Options{SearchLimit: spec.SearchLimit}).SolveOf)
+	return generate.New(spec, solver.NewSet(spec.Rule, solver.Options{SearchLimit: spec.SearchLimit}))
 }
 
 // fingerprint returns what Corpus.Sum would say at the end.

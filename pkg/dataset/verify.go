@@ -92,7 +92,7 @@ func Verify(path string, seen func(records, of int64)) (*Report, error) {
 		v.extras = newExtras(checkable(v.spec), v.layouts[tableResults], v.solvers)
 	}
 	if err == nil && v.spec.Generate.Kind != "" {
-		v.generator, err = generate.New(v.spec, v.solvers.SolveOf)
+		v.generator, err = generate.New(v.spec, v.solvers)
 	}
 	if err != nil {
 		v.problem(manifestName, "%v", err)

@@ -20,6 +20,7 @@ import (
 	"math/bits"
 
 	"github.com/flipmill/flipmill/pkg/puzzle"
+	"github.com/flipmill/flipmill/pkg/solver"
 )
 
 // countable is the most cells of a board whose number fits a puzzle_index.
@@ -39,20 +40,18 @@ type Generator struct {
 	rule   puzzle.Rule
 	target puzzle.Target
 	count  int64
-	words  int // random words that belong to each board, or each try
+	words  int   // random words that belong to each board, or each try
+	all    []int // cells, where some are chosen
 
-	solve  Solve   // of GenerateMoves
-	orbits *orbits // of GenerateOrbits
+	solver *solver.Solver // of GenerateMoves
+	tail   *tail          // of GenerateMoves, where others are not found
+	orbits *orbits        // of GenerateOrbits
 }
 
-// Solve answers boards, as the Solve of a solver.Solver does, of which this package
-// knows nothing else.
-type Solve = func(dst *puzzle.Answers, boards puzzle.Run, target puzzle.Target)
-
 // New returns the generator of a spec whose Generate says what to make. Boards that
-// are chosen by their answers need what answers them: solver, such as the SolveOf of a
-// solver.Set, is then asked for it. It may be nil where there are no such specs.
-func New(spec puzzle.Spec, solver func(puzzle.Size) (Solve, error)) (*Generator, error) {
+// are chosen by their answers need solvers of the rule and the search limit of the
+// spec; they may be nil where there are no such specs.
+func New(spec puzzle.Spec, solvers *solver.Set) (*Generator, error) {
 	g := &Generator{what: spec.Generate, size: spec.Size, rule: spec.Rule, target: spec.Target}
 	if g.size == (puzzle.Size{}) {
 		return nil, errors.New("generated boards need a size, such as 5x5")
@@ -71,11 +70,14 @@ func New(spec puzzle.Spec, solver func(puzzle.Size) (Solve, error)) (*Generator,
 			return nil, fmt.Errorf("%d presses at different cells: a board of %s has %d", g.what.Presses, g.size, cells)
 		}
 		g.words = g.what.Presses + drawn - cells
+		for cell := range cells {
+			g.all = append(g.all, cell)
+		}
 	}
 	switch g.what.Kind {
 	case puzzle.GenerateMoves:
 		g.words++ // the lot
-		if err := g.setSolve(solver); err != nil {
+		if err := g.setMoves(solvers); err != nil {
 			return nil, err
 		}
 	case puzzle.GenerateOrbits:
@@ -150,7 +152,7 @@ func (g *Generator) Fill(run *puzzle.Run, first int64, count int) {
 		presses := puzzle.NewRun(g.size, count)
 		if g.pressed() {
 			for i := range count {
-				g.choose(presses, i, g.what.Seed, (from+uint64(i))*uint64(g.words))
+				g.choose(presses, i, g.all, g.what.Presses, g.what.Seed, (from+uint64(i))*uint64(g.words))
 			}
 		} else {
 			g.draw(presses, from)
@@ -254,17 +256,17 @@ func (g *Generator) drawLarge(run puzzle.Run, from uint64) {
 	}
 }
 
-// choose sets so many cells of board i, all 0 before, by the words of a seed from
-// number at on. It is Floyd's algorithm (Bentley and Floyd, A Sample of Brilliance, 1987): each
-// set of cells is equally likely, and takes one random word for each cell.
-func (g *Generator) choose(run puzzle.Run, i int, seed, at uint64) {
-	cells, cols := g.size.Cells(), g.size.Cols
-	for k := range g.what.Presses {
-		last := cells - g.what.Presses + k
+// choose sets so many of these cells of board i, all 0 before, by the words of a seed
+// from number at on. It is Floyd's algorithm (Bentley and Floyd, A Sample of Brilliance,
+// 1987): each set of cells is equally likely, and takes one random word for each cell.
+func (g *Generator) choose(run puzzle.Run, i int, cells []int, presses int, seed, at uint64) {
+	cols := g.size.Cols
+	for k := range presses {
+		last := len(cells) - presses + k
 		high, _ := bits.Mul64(word(seed, at+uint64(k)), uint64(last)+1)
-		cell := int(high)
+		cell := cells[high]
 		if run.Cell(i, cell/cols, cell%cols) {
-			cell = last
+			cell = cells[last]
 		}
 		run.SetCell(i, cell/cols, cell%cols)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/flipmill/flipmill/pkg/puzzle"
+	"github.com/flipmill/flipmill/pkg/solver"
 )
 
 // Boards that need so many presses. Each board has a seed of its own, which makes a
@@ -16,18 +17,19 @@ import (
 // (von Neumann, 1951).
 
 // mostTries is how many tries there are to find the first board of a corpus. Where
-// it is found others are found, too, and the search for them needs no bound.
+// it is found others are found, too, and the search for them needs no bound. Where it
+// is not the boards are drawn from the tail.
 const mostTries = 1 << 16
 
 // triesAtOnce is how many tries are solved at a time.
 const triesAtOnce = 1024
 
-// setSolve gets the solver and finds out whether there are such boards.
-func (g *Generator) setSolve(solver func(puzzle.Size) (Solve, error)) (err error) {
-	if solver == nil {
+// setMoves gets the solver and finds out whether there are such boards.
+func (g *Generator) setMoves(solvers *solver.Set) (err error) {
+	if solvers == nil {
 		return fmt.Errorf("generate %s: there is nothing to solve boards with", g.what)
 	}
-	if g.solve, err = solver(g.size); err != nil {
+	if g.solver, err = solvers.For(g.size); err != nil {
 		return err
 	}
 	t := tries{g: g}
@@ -41,7 +43,7 @@ func (g *Generator) setSolve(solver func(puzzle.Size) (Solve, error)) (err error
 			return fmt.Errorf("generate %s: the fewest presses of boards of %s are not proved within the search limit", g.what, g.size)
 		}
 	}
-	return fmt.Errorf("generate %s: no board of %s was found that needs %d presses: %d that are so many from the target need fewer", g.what, g.size, g.what.Presses, mostTries)
+	return g.setTail()
 }
 
 // chooseByMoves fills the run with the boards from number from on.
@@ -95,14 +97,18 @@ func (t *tries) make(searches []*search, each int) {
 	}
 	for i := range t.boards.Count {
 		seed, first := at(i)
-		g.choose(t.presses, i, seed, first)
+		if g.tail != nil {
+			g.chooseInTail(t.presses, i, seed, first)
+		} else {
+			g.choose(t.presses, i, g.all, g.what.Presses, seed, first)
+		}
 	}
 	g.press(t.boards, t.presses, func(i int) bool {
 		seed, first := at(i)
 		return word(seed, first+uint64(g.words)-1)>>(wordCells-1) == 1
 	})
 	for _, target := range g.targets() {
-		g.solve(&t.answers[target], t.boards, target)
+		g.solver.Solve(&t.answers[target], t.boards, target)
 	}
 	for k, s := range searches {
 		for i := k * each; i < (k+1)*each && !s.found; i++ {

@@ -47,8 +47,8 @@ func TestMovesFacts(t *testing.T) {
 		if cells := spec.Size.Cells(); cells > 16 || moves+1 > cells {
 			continue
 		}
-		want := fmt.Sprintf("no board of %s was found that needs %d presses", spec.Size, moves+1)
-		if g, err := generate.New(spec, solverOf(spec).SolveOf); err == nil || !strings.Contains(err.Error(), want) {
+		want := fmt.Sprintf("no board of %s needs %d presses, the most is %d", spec.Size, moves+1, moves)
+		if g, err := generate.New(spec, solverOf(spec)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, %v; want %q", key, g, err, want)
 		}
 		refused++
@@ -63,11 +63,11 @@ func TestMovesFacts(t *testing.T) {
 func TestMovesUnproven(t *testing.T) {
 	spec := newSpec(t, "moves=3,count=1 5x5 plus zero") // nullity 2
 	spec.SearchLimit = 3
-	if g, err := generate.New(spec, solverOf(spec).SolveOf); err == nil || !strings.Contains(err.Error(), "not proved within the search limit") {
+	if g, err := generate.New(spec, solverOf(spec)); err == nil || !strings.Contains(err.Error(), "not proved within the search limit") {
 		t.Errorf("got %v, %v", g, err)
 	}
 	spec.SearchLimit = 4
-	if _, err := generate.New(spec, solverOf(spec).SolveOf); err != nil {
+	if _, err := generate.New(spec, solverOf(spec)); err != nil {
 		t.Error(err)
 	}
 	if g, err := generate.New(spec, nil); err == nil || !strings.Contains(err.Error(), "nothing to solve boards with") {

@@ -62,14 +62,14 @@ func TestOrbitFacts(t *testing.T) {
 			continue
 		}
 		spec := newSpec(t, "orbits "+key)
-		solve, err := solverOf(spec).SolveOf(spec.Size)
+		s, err := solverOf(spec).For(spec.Size)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var run puzzle.Run
 		var answers puzzle.Answers
 		g.Fill(&run, 0, int(g.Count()))
-		solve(&answers, run, spec.Target)
+		s.Solve(&answers, run, spec.Target)
 		for i, status := range answers.Status {
 			name := fmt.Sprint(answers.MinMoves[i])
 			if status == puzzle.Impossible {

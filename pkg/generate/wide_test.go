@@ -34,12 +34,12 @@ func TestWide(t *testing.T) {
 		spec := newSpec(t, name)
 		var board puzzle.Run
 		newGenerator(t, name).Fill(&board, 0, 1)
-		solve, err := solverOf(spec).SolveOf(spec.Size)
+		s, err := solverOf(spec).For(spec.Size)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var a puzzle.Answers
-		solve(&a, board, puzzle.Zero)
+		s.Solve(&a, board, puzzle.Zero)
 		sum := func(run puzzle.Run) string { return fmt.Sprintf("%x", sha256.Sum256(run.AppendText(nil, 0)))[:16] }
 		got := fmt.Sprint(size, " ", rule, " ", seed, " ", a.Nullity, " ", a.MinMoves[0], " ", a.OptimalCount[0], " ", sum(board), " ", sum(a.Solutions))
 		if got != want || a.Status[0] != puzzle.Solved {

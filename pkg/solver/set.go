@@ -48,15 +48,6 @@ func (s *Set) For(size puzzle.Size) (*Solver, error) {
 	return m.solver, m.err
 }
 
-// SolveOf returns the Solve of the solver for a size, for whoever needs no more of it.
-func (s *Set) SolveOf(size puzzle.Size) (func(dst *puzzle.Answers, boards puzzle.Run, target puzzle.Target), error) {
-	solver, err := s.For(size)
-	if err != nil {
-		return nil, err
-	}
-	return solver.Solve, nil
-}
-
 func (s *Set) member(size puzzle.Size) *member {
 	s.mu.Lock()
 	defer s.mu.Unlock()

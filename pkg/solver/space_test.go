@@ -3,6 +3,7 @@ package solver
 import (
 	"bytes"
 	"math/big"
+	"strconv"
 	"testing"
 
 	"github.com/flipmill/flipmill/pkg/puzzle"
@@ -155,6 +156,53 @@ func TestMinima(t *testing.T) {
 		if mustSolver(t, "plus", size).Minima(puzzle.Either) != nil {
 			t.Errorf("the boards of %s were gone through", size)
 		}
+	}
+}
+
+// TestShortest compares the number of shortest solutions with published ones, and looks
+// at the combinations of the smallest: each set of presses that has one is shortest.
+func TestShortest(t *testing.T) {
+	known, sizes := 0, make(map[string]*Solver)
+	for _, row := range table(t, "dist_min_moves.csv") {
+		moves, err := strconv.Atoi(row["min_moves"])
+		if err != nil {
+			continue // impossible
+		}
+		key := row["rule"] + row["rows"] + "x" + row["cols"]
+		if sizes[key] == nil {
+			sizes[key] = mustSolver(t, row["rule"], puzzle.Size{Rows: number(t, row["rows"]), Cols: number(t, row["cols"])})
+		}
+		s := sizes[key]
+		if s.Nullity() > 4 || s.Nullity() == 4 && moves > 7 && moves < 19 {
+			continue // takes too long
+		}
+		all := s.Shortest(puzzle.Zero, moves)
+		if all == nil {
+			t.Errorf("%s, %d presses: not known", key, moves)
+			continue
+		}
+		if known++; all.Count.String() != row["total_optimal_solutions"] {
+			t.Errorf("%s, %d presses: %s shortest solutions, want %s", key, moves, all.Count, row["total_optimal_solutions"])
+		}
+		if more := s.Shortest(puzzle.Zero, moves+1); moves == 0 || more != nil && more.Count.Sign() > 0 {
+			continue
+		}
+		for _, i := range []*big.Int{new(big.Int), new(big.Int).Sub(all.Count, big.NewInt(1))} {
+			presses := puzzle.NewRun(s.size, 1)
+			for class, n := range all.Combination(i) {
+				for _, cell := range all.Classes[class][:n] {
+					presses.SetCell(0, cell/s.size.Cols, cell%s.size.Cols)
+				}
+			}
+			board := puzzle.NewRun(s.size, 1)
+			s.rule.Press(board, presses)
+			if a := solve(t, s, board, puzzle.Zero); int(a.MinMoves[0]) != moves {
+				t.Errorf("%s: %d presses of set %s do what %d do", key, moves, i, a.MinMoves[0])
+			}
+		}
+	}
+	if known < 300 {
+		t.Errorf("%d figures are known", known)
 	}
 }
 
