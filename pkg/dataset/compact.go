@@ -71,9 +71,10 @@ func (c *compaction) run(path string) (was, is *Manifest, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	is, to, err := c.make(c.old.besideDir(besideCompact))
+	beside := c.old.besideDir(besideCompact)
+	is, to, err := c.make(beside)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, errors.Join(err, os.RemoveAll(beside)) // it may be as large as the old one
 	}
 	if err := errors.Join(c.old.mark(besideCompact, from, to), c.old.settle(besideCompact)); err != nil {
 		return nil, nil, err
