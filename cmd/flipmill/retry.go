@@ -22,7 +22,7 @@ The job is open until its new dataset is complete. Until then the old one stays 
 it is, and then the new one takes its place, in one step on Linux. The corpus is
 read again as by flipmill resume, which also goes on with a retry that was
 interrupted. In a bucket no dataset can take the place of another, so that there a
-retry never helps.`,
+retry finds nothing to do: submit the corpus once more, as another job.`,
 		Example: `  flipmill retry boards --wait`,
 	}, func(ctx context.Context, v *jobVerb) error {
 		if err := v.conn.Ensure(ctx, queue.Limits{}); err != nil {
@@ -37,7 +37,7 @@ retry never helps.`,
 		case s.State() != wire.Done.String():
 			return fmt.Errorf("job %s is %s: only one that is done can be retried; flipmill resume drives it to its end", v.id, s.State())
 		case s.Ledger.Retryable == 0:
-			fmt.Fprintf(v.err, "job %s has no rejects for which a retry may help\n", v.id)
+			fmt.Fprintf(v.err, "job %s has no rejects for which a retry may help: worker_failed, in a folder\n", v.id)
 			return v.tell(ctx)
 		}
 		job, err := v.conn.RetryJob(ctx, v.id)
