@@ -3,6 +3,7 @@ package draw
 import (
 	"html/template"
 	"strconv"
+	"strings"
 )
 
 // Board is a board on the way to its target, with the presses that lead there. The
@@ -21,14 +22,22 @@ const (
 	cellGap  = 1.0  // between two cells
 )
 
-// mostNumbers is the most presses that are numbered: further ones have numbers
-// that do not fit into a cell.
+// mostNumbers is the most presses that are numbered. If there are more, none is: the
+// numbers would not fit into their cells.
 const mostNumbers = 99
+
+// Numbered reports whether a board is so small that the numbers of its presses can be
+// read in a list of boards.
+func Numbered(rows, cols int) bool { return max(rows, cols) <= 10 }
 
 // SVG draws the board.
 func (b Board) SVG() template.HTML {
 	var s svg
-	s.open("board", b.Name, float64(b.Cols)*cellSize+cellGap, float64(b.Rows)*cellSize+cellGap)
+	class := "board"
+	if !Numbered(b.Rows, b.Cols) {
+		class += " large"
+	}
+	s.open(class, b.Name, float64(b.Cols)*cellSize+cellGap, float64(b.Rows)*cellSize+cellGap)
 	for _, kind := range [...]struct {
 		class string
 		cell  byte
@@ -41,7 +50,7 @@ func (b Board) SVG() template.HTML {
 		}
 		s.WriteString(`"/>`)
 	}
-	made := 0
+	made, numbered := 0, strings.Count(b.Presses, "1") <= mostNumbers
 	for i := range len(b.Presses) {
 		if b.Presses[i] != '1' {
 			continue
@@ -54,7 +63,7 @@ func (b Board) SVG() template.HTML {
 			class = "press next"
 		}
 		made++
-		b.press(&s, class, i, made)
+		b.press(&s, class, i, made, numbered)
 	}
 	return s.close()
 }
@@ -75,12 +84,12 @@ func (s *svg) square(x, y float64) {
 		"v-" + side + "a" + round + " " + round + " 0 0 1 " + round + "-" + round + "z")
 }
 
-// press marks a press with its number.
-func (b Board) press(s *svg, class string, cell, nth int) {
+// press marks a press, with its number if they have any.
+func (b Board) press(s *svg, class string, cell, nth int, numbered bool) {
 	x, y := b.corner(cell)
 	x, y = x+(cellSize-cellGap)/2, y+(cellSize-cellGap)/2
 	s.WriteString(`<circle class="` + class + `" cx="` + number(x) + `" cy="` + number(y) + `" r="3"/>`)
-	if nth <= mostNumbers {
+	if numbered {
 		s.text(class+" number", x, y, strconv.Itoa(nth))
 	}
 }

@@ -12,7 +12,7 @@ const drawCharts = (() => {
   const [ink, faint, edge, panel, accent, soft] = ["ink", "faint", "edge", "panel", "accent", "accent-soft"].map(name => `var(--${name})`);
   const compact = new Intl.NumberFormat("en", {notation: "compact", maximumSignificantDigits: 3});
   const short = x => compact.format(x);
-  const percent = x => `${(100 * x).toFixed(2)}%`;
+  const percent = x => x > 0 && x < .00005 ? "<0.01%" : x < 1 && x >= .99995 ? ">99.99%" : `${(100 * x).toFixed(2)}%`;
 
   // read returns the names and the numbers of some columns of a table.
   function read(table, columns) {

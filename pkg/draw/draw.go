@@ -37,13 +37,16 @@ func Scripts() (echarts, ours string) { return library, charts }
 // the colours, which the rest of a page may use.
 func Style() string { return style }
 
+// mostScale is how many pixels a unit of a drawing has where the page has room.
+const mostScale = 4.8
+
 // svg is a drawing being written.
 type svg struct{ strings.Builder }
 
 // open begins the drawing. A drawing that is only there to be looked at, because
 // what it shows is said beside it, has no name.
 func (s *svg) open(class, name string, width, height float64) {
-	s.WriteString(`<svg class="` + class + `" viewBox="0 0 ` + number(width) + " " + number(height) + `"`)
+	s.WriteString(`<svg class="` + class + `" viewBox="0 0 ` + number(width) + " " + number(height) + `" width="` + number(width*mostScale) + `"`)
 	if name == "" {
 		s.WriteString(` aria-hidden="true">`)
 		return

@@ -103,6 +103,30 @@ func TestBoard(t *testing.T) {
 	}
 }
 
+// TestNumbers: the presses of a board have numbers, all or none, and a list knows of
+// which boards they are too small to be read.
+func TestNumbers(t *testing.T) {
+	for _, test := range []struct {
+		rows, cols, presses, numbers int
+		class                        string
+	}{
+		{10, 10, 99, 99, "board"}, {10, 10, 100, 0, "board"}, {11, 4, 3, 3, "board large"}, {4, 11, 3, 3, "board large"},
+	} {
+		cells := strings.Repeat("0", test.rows*test.cols)
+		b := draw.Board{Rows: test.rows, Cols: test.cols, Cells: cells, Presses: strings.Repeat("1", test.presses) + cells[test.presses:]}
+		all := elements(t, b.SVG())
+		numbers := 0
+		for _, e := range all {
+			if e.name == "text" {
+				numbers++
+			}
+		}
+		if numbers != test.numbers || all[0].class != test.class || draw.Numbered(test.rows, test.cols) != (test.class == "board") {
+			t.Errorf("%+v: %d numbers, class %s", test, numbers, all[0].class)
+		}
+	}
+}
+
 func TestBoardWithoutName(t *testing.T) {
 	svg := elements(t, draw.Board{Rows: 1, Cols: 1, Cells: "1"}.SVG())[0]
 	if svg.attributes["aria-hidden"] != "true" || svg.attributes["role"] != "" {

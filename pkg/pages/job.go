@@ -2,6 +2,8 @@ package pages
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -89,7 +91,11 @@ func (s *Site) standing(ctx context.Context, r *http.Request) (*queue.Standing, 
 	if err := puzzle.CheckJob(id); err != nil {
 		return nil, failure{http.StatusNotFound, err}
 	}
-	return s.opts.Conn.Standing(ctx, id)
+	standing, err := s.opts.Conn.Standing(ctx, id)
+	if errors.Is(err, queue.ErrNotFound) {
+		return nil, failure{http.StatusNotFound, fmt.Errorf("there is no job %s", id)}
+	}
+	return standing, err
 }
 
 // count enters the statistics of what is committed.

@@ -143,7 +143,7 @@ func (s *Site) load() {
 	add("icon.svg", "image/svg+xml", read("icon.svg"))
 	s.templates = template.Must(template.New("").Funcs(template.FuncMap{
 		"asset":     func(name string) string { return "/assets/" + name + "?" + s.assets[name].tag },
-		"thousands": view.Thousands, "short": view.Short, "bytes": func(n int64) string { return view.Short(float64(n)) + "B" }, "percent": percent, "took": took, "harmless": view.Harmless,
+		"thousands": view.Thousands, "short": view.Short, "bytes": func(n int64) string { return view.Short(float64(n)) + "B" }, "percent": view.Percent, "took": took, "harmless": view.Harmless,
 		"share": view.Share, "times": view.Times,
 	}).ParseFS(files, "templates/*.html"))
 }

@@ -146,6 +146,43 @@ func TestPagesThatAreNot(t *testing.T) {
 	}
 }
 
+// TestEnded: of a job that has ended nobody is told what it waits for, or how fast it
+// was if nobody has watched; why it failed is text.
+func TestEnded(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	look := func() string {
+		t.Helper()
+		return text(t, ask(s, nil, http.MethodGet, "http://localhost/jobs/boards"))
+	}
+	sections := []string{`id="throughput-title"`, `id="places-title"`, `id="troubles-title"`}
+	body := look()
+	for _, title := range sections {
+		if !strings.Contains(body, title) {
+			t.Errorf("a job that is open has no %s:\n%s", title, body)
+		}
+	}
+	_, err := s.opts.Conn.PutLedger(t.Context(), "boards", &wire.Ledger{State: wire.Failed, Reason: "<b>a\u202ebug</b>"}, 0)
+	ok(t, err)
+	body = look()
+	for _, title := range sections {
+		if strings.Contains(body, title) {
+			t.Errorf("a job that has ended has %s:\n%s", title, body)
+		}
+	}
+	if !strings.Contains(body, `<section id="places" aria-labelledby="places-title"></section>`) {
+		t.Errorf("there is no place for what a job waits for that goes on again:\n%s", body)
+	}
+	for _, page := range []string{body, text(t, ask(New(s.opts), nil, http.MethodGet, "http://localhost/"))} { // s has the list from before
+		if !strings.Contains(page, "&lt;b&gt;a\ufffdbug&lt;/b&gt;") {
+			t.Errorf("why it failed is not told, or not as text:\n%s", page)
+		}
+	}
+	if body := text(t, ask(s, nil, http.MethodGet, "http://localhost/jobs/other")); !strings.Contains(body, "there is no job other") {
+		t.Errorf("of no job is said:\n%s", body)
+	}
+}
+
 // TestAssetsStay: what a page loads may be kept, because its address changes with it.
 func TestAssetsStay(t *testing.T) {
 	t.Parallel()

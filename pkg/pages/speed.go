@@ -93,7 +93,7 @@ func (s *speed) rates() (all []rate) {
 func took(d time.Duration) string {
 	switch {
 	case d < 0:
-		return "-"
+		return "–"
 	case d < time.Minute:
 		return fmt.Sprintf("%.0f s", math.Ceil(d.Seconds()))
 	case d < time.Hour:
@@ -103,6 +103,3 @@ func took(d time.Duration) string {
 	}
 	return fmt.Sprintf("%d days", d/(24*time.Hour))
 }
-
-// percent writes a share for people.
-func percent(x float64) string { return fmt.Sprintf("%.2f%%", 100*x) }

@@ -46,7 +46,7 @@ func TestSpeed(t *testing.T) {
 
 func TestTook(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		-1: "-", 0: "0 s", 300 * time.Millisecond: "1 s", 59 * time.Second: "59 s", 61 * time.Second: "1 min 1 s",
+		-1: "–", 0: "0 s", 300 * time.Millisecond: "1 s", 59 * time.Second: "59 s", 61 * time.Second: "1 min 1 s",
 		3*time.Hour + 4*time.Minute: "3 h 4 min", 72 * time.Hour: "3 days",
 	} {
 		if got := took(d); got != want {

@@ -21,6 +21,9 @@ func (h hard) SVG() template.HTML {
 	}.SVG()
 }
 
+// Presses says how many it needs.
+func (h hard) Presses() string { return view.Times(int(*h.MinMoves), "press", "presses") }
+
 // Optima says how many minimum solutions it has.
 func (h hard) Optima() string {
 	switch {

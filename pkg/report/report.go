@@ -70,6 +70,9 @@ type size struct {
 	Hardest []hard
 }
 
+// Numbered reports whether the presses of its boards have numbers.
+func (s *size) Numbered() bool { return draw.Numbered(s.Rows, s.Cols) }
+
 // reason is what is said of the rejects of one reason.
 type reason struct {
 	Reason   puzzle.Reason
@@ -215,7 +218,8 @@ func (p *page) html() ([]byte, error) {
 		"thousands": view.Thousands,
 		"harmless":  view.Harmless,
 		"share":     view.Share,
-		"percent":   func(x float64) string { return fmt.Sprintf("%.2f%%", 100*x) },
+		"percent":   view.Percent,
+		"times":     view.Times,
 		"decimal":   func(x float64) string { return fmt.Sprintf("%.2f", x) },
 	}).Parse(layout)
 	if err != nil {

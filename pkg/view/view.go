@@ -7,6 +7,7 @@
 package view
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
@@ -55,6 +56,19 @@ func Share(n, of int64) float64 {
 		return 0
 	}
 	return float64(n) / float64(of)
+}
+
+// Percent writes a share for people. What is not nothing, or not all, does not look as
+// if it were.
+func Percent(share float64) string {
+	const digits = 0.00005 // less than that is rounded to nothing
+	switch {
+	case share > 0 && share < digits:
+		return "<0.01%"
+	case share < 1 && share >= 1-digits:
+		return ">99.99%"
+	}
+	return fmt.Sprintf("%.2f%%", 100*share)
 }
 
 // Harmless is text of a corpus, or of another machine, in one line and without what a

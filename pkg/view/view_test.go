@@ -82,6 +82,17 @@ func TestThousands(t *testing.T) {
 	}
 }
 
+func TestPercent(t *testing.T) {
+	for share, want := range map[float64]string{
+		0: "0.00%", 1: "100.00%", 0.25: "25.00%", 1.0 / 1024: "0.10%", 0.0001: "0.01%", 0.00005: "0.01%",
+		1.0 / (1 << 20): "<0.01%", 1 - 1.0/(1<<20): ">99.99%", 0.9999: "99.99%",
+	} {
+		if got := view.Percent(share); got != want {
+			t.Errorf("%v is %s, want %s", share, got, want)
+		}
+	}
+}
+
 func TestShort(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 7: "7", 999: "999", 1000: "1k", 1500: "1.5k", 999_900: "1M", 2_500_000: "2.5M", 3e9: "3G", 1e12: "1T", 0.5: "0.5"} {
 		if got := view.Short(v); got != want {

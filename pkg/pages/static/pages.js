@@ -85,6 +85,7 @@ function steps(at) {
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     replace(at, page.getElementById("step").innerHTML);
     history.replaceState(null, "", address);
+    shown();
     hints();
     say(document.getElementById("told").textContent);
   };
@@ -104,6 +105,10 @@ function steps(at) {
     }
     busy = false;
   };
+  const shown = () => { // the step in the list of presses, without moving the page
+    const now = at.querySelector(".presses [aria-current]"), list = now?.closest(".presses");
+    if (now) list.scrollTop += now.getBoundingClientRect().top - list.getBoundingClientRect().top - list.clientHeight / 2;
+  };
   const hints = () => at.querySelector(".keys")?.removeAttribute("hidden");
   const named = key => at.querySelector(`a[data-step="${CSS.escape(key)}"]`);
   at.addEventListener("click", e => {
@@ -118,6 +123,7 @@ function steps(at) {
     e.preventDefault();
     go(() => named(e.key)?.href);
   });
+  shown();
   hints();
 }
 

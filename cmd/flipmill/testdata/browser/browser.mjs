@@ -47,6 +47,8 @@ export async function open(options = {}) {
 export async function fits(page) {
   const [wide, width] = await page.evaluate(() => [document.scrollingElement.scrollWidth, innerWidth]);
   if (wide > width) wrong(`${page.url()} is ${wide} wide, in a window of ${width}`);
+  const high = await page.evaluate(() => Math.max(0, ...[...document.querySelectorAll("tr")].map(r => r.offsetHeight)));
+  if (high > 320) wrong(`${page.url()} has a row ${high} high in a window ${width} wide: a text has hardly any room`);
 }
 
 // lookFor looks at a page for those who see it in some colours and width, and for
