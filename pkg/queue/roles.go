@@ -26,6 +26,21 @@ func Roles() []Role { return []Role{Producer, Worker, Aggregator, Observer, Oper
 // that none can listen to what others are told.
 func (r Role) inbox() string { return "_INBOX." + string(r) }
 
+// inboxes returns the subjects that a role listens to: its own answers, those to
+// doctor, and an operator's also those to the verbs that only look, all of which he
+// could ask for himself.
+func (r Role) inboxes() []string {
+	roles := []Role{r, Doctor}
+	if r == Operator {
+		roles = append(roles, Observer)
+	}
+	subjects := make([]string, len(roles))
+	for i, of := range roles {
+		subjects[i] = of.inbox() + ".>"
+	}
+	return subjects
+}
+
 // grant is a subject that a client may publish to, and why it must.
 type grant struct{ subject, why string }
 
@@ -83,8 +98,8 @@ func (r Role) grants() []grant {
 			grant{api + "CONSUMER.CREATE." + resultsStream + ".>", "find its results"},
 			grant{api + "CONSUMER.DELETE." + resultsStream + ".*", ""},
 			grant{api + "CONSUMER.MSG.NEXT." + resultsStream + ".*", ""})
-	case Operator:
-		return append(look(),
+	case Operator: // who also looks how it comes out
+		return append(Observer.grants(),
 			grant{api + "STREAM.CREATE." + tasksStream, "set up"},
 			grant{api + "STREAM.CREATE." + resultsStream, ""},
 			grant{api + "STREAM.CREATE." + bucketStream, ""},
@@ -117,8 +132,12 @@ func (p *permissions) lack(r Role) (missing []string) {
 			}
 		}
 	}
-	if s := p.Subscribe; s != nil && !allowed(r.inbox()+".>", s.Allow, s.Deny) {
-		missing = append(missing, "subscribe "+r.inbox()+".>")
+	if s := p.Subscribe; s != nil {
+		for _, inbox := range r.inboxes() {
+			if !allowed(inbox, s.Allow, s.Deny) {
+				missing = append(missing, "subscribe "+inbox)
+			}
+		}
 	}
 	return missing
 }

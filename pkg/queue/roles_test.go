@@ -52,7 +52,7 @@ func rolesConfig() []byte {
 			}
 			fmt.Fprintf(&b, "    %q\n", g.subject)
 		}
-		fmt.Fprintf(&b, "  ]\n  subscribe = [%q, %q]\n}\n%s_IMPORTS = [\n", r.inbox()+".>", Doctor.inbox()+".>", name)
+		fmt.Fprintf(&b, "  ]\n  subscribe = [\"%s\"]\n}\n%s_IMPORTS = [\n", strings.Join(r.inboxes(), `", "`), name)
 		for _, g := range r.grants() {
 			if g.subject != userInfo { // which every account has by itself
 				fmt.Fprintf(&b, "  {service: {account: FLIPMILL, subject: %q}}\n", g.subject)
@@ -196,7 +196,7 @@ func lookingDeeds() []deed {
 			return err
 		}},
 		{"see what waits", Roles(), func(ctx context.Context, c *Conn) error { _, err := c.Backlog(ctx); return err }},
-		{"find the chunks of a job", []Role{Observer, Aggregator}, func(ctx context.Context, c *Conn) error {
+		{"find the chunks of a job", []Role{Observer, Operator, Aggregator}, func(ctx context.Context, c *Conn) error {
 			places, err := c.Locate(ctx, "j")
 			if err == nil && len(places) == 0 {
 				return errors.New("nothing is found")
@@ -241,7 +241,7 @@ func workingDeeds(t *testing.T) []deed {
 		{"write down a trouble", []Role{Worker}, func(ctx context.Context, c *Conn) error {
 			return c.PutTrouble(ctx, "j", wire.Trouble{Delivered: 1, Message: "no answer"})
 		}},
-		{"follow the results", []Role{Aggregator, Observer}, func(ctx context.Context, c *Conn) error { return first(c.Results(ctx, "j")) }},
+		{"follow the results", []Role{Aggregator, Observer, Operator}, func(ctx context.Context, c *Conn) error { return first(c.Results(ctx, "j")) }},
 		{"look for a result that is gone", []Role{Aggregator}, func(ctx context.Context, c *Conn) error {
 			if _, err := c.ReadResult(ctx, 1<<40); !errors.Is(err, ErrNotFound) {
 				return fmt.Errorf("it is there: %w", err)
@@ -365,14 +365,26 @@ func TestAnswersStayWithTheAsker(t *testing.T) {
 	}
 }
 
-// A verb that is run with the credentials of another role is told so.
+// A verb that is run with the credentials of another role is told so. Those that only
+// look may have an operator's.
 func TestWrongRole(t *testing.T) {
 	s := startSecured(t)
+	conns := map[Role]*Conn{}
+	for _, r := range Roles() {
+		conns[r] = connect(t, s.options(r, r))
+	}
 	ctx := testContext(t)
-	ok(t, connect(t, s.options(Operator, Operator)).Setup(ctx, Limits{}))
+	ok(t, conns[Operator].Setup(ctx, Limits{}))
 	c := connect(t, s.options(Observer, Worker))
 	_, err := c.Tasks(ctx, Lanes()...)
 	wantError(t, err, ErrDenied)
+	prepareJob(t, conns)
+	c = connect(t, s.options(Operator, Observer))
+	for _, d := range lookingDeeds() {
+		if err := d.do(testContext(t), c); err != nil {
+			t.Errorf("an operator: %s: %v", d.name, err)
+		}
+	}
 }
 
 func TestCovers(t *testing.T) {
