@@ -71,15 +71,18 @@ func compact(progress io.Writer, c *config.Config, path string) (was, is *datase
 	return dataset.Compact(path, c.Spec.PartChunks, tell)
 }
 
+// compacted is what flipmill compact tells.
+type compacted struct {
+	Dataset    string `json:"dataset"`
+	PartsWere  int    `json:"parts_were"`
+	Parts      int    `json:"parts"`
+	PartChunks int    `json:"part_chunks"`
+}
+
 // compactText says what became of a dataset's parts.
 func compactText(path string, was, is *dataset.Manifest, c *config.Config) ([]byte, error) {
 	if c.JSON {
-		return document(struct {
-			Dataset    string `json:"dataset"`
-			PartsWere  int    `json:"parts_were"`
-			Parts      int    `json:"parts"`
-			PartChunks int    `json:"part_chunks"`
-		}{path, len(was.Parts), len(is.Parts), is.Spec.PartChunks})
+		return document(compacted{path, len(was.Parts), len(is.Parts), is.Spec.PartChunks})
 	}
 	if len(was.Parts) == len(is.Parts) && c.Into == "" {
 		return fmt.Appendf(nil, "%s stays as it is: no two of its parts fit into one (%s of at most %s)\n", path,

@@ -61,16 +61,18 @@ shows what they come to, such as those that a preset stands for.`,
 	return cmd
 }
 
+// keySet is what flipmill config print tells of a key.
+type keySet struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Origin string `json:"origin"`
+}
+
 // configJSON is a list of keys, each with its value as written and where that was.
 func configJSON(c *config.Config) ([]byte, error) {
-	type key struct {
-		Key    string `json:"key"`
-		Value  string `json:"value"`
-		Origin string `json:"origin"`
-	}
-	var keys []key
+	var keys []keySet
 	for _, k := range config.Keys() {
-		keys = append(keys, key{k.Name, c.Text(k.Name), c.Origin(k.Name).String()})
+		keys = append(keys, keySet{k.Name, c.Text(k.Name), c.Origin(k.Name).String()})
 	}
 	return document(keys)
 }

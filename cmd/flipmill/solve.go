@@ -152,20 +152,22 @@ func appendAnswer(dst []byte, a answered) []byte {
 	return appendMatrix(dst, a.Solutions, "")
 }
 
-// appendJSON writes an answer as a line of JSON, with the names and nulls of
-// the dataset's columns.
+// answerRow is an answer with the names and nulls of the dataset's columns.
+type answerRow struct {
+	ID           *string `json:"id,omitempty"`
+	Status       string  `json:"status"`
+	Rows         int     `json:"rows"`
+	Cols         int     `json:"cols"`
+	MinMoves     *int32  `json:"min_moves"`
+	OptimalCount *int64  `json:"optimal_count"`
+	Nullity      int     `json:"nullity"`
+	Reached      *string `json:"reached"`
+	Solution     *string `json:"solution"`
+}
+
+// appendJSON writes an answer as a line of JSON.
 func appendJSON(dst []byte, a answered) []byte {
-	row := struct {
-		ID           *string `json:"id,omitempty"`
-		Status       string  `json:"status"`
-		Rows         int     `json:"rows"`
-		Cols         int     `json:"cols"`
-		MinMoves     *int32  `json:"min_moves"`
-		OptimalCount *int64  `json:"optimal_count"`
-		Nullity      int     `json:"nullity"`
-		Reached      *string `json:"reached"`
-		Solution     *string `json:"solution"`
-	}{Status: a.Status[0].String(), Rows: a.Solutions.Rows, Cols: a.Solutions.Cols, Nullity: a.Nullity}
+	row := answerRow{Status: a.Status[0].String(), Rows: a.Solutions.Rows, Cols: a.Solutions.Cols, Nullity: a.Nullity}
 	if id := string(a.id); id != "" {
 		row.ID = &id
 	}

@@ -171,7 +171,7 @@ func reportKeys(c *Config) []Key {
 		{"strict", "", "false", run, "end with exit code 5 when a record was rejected",
 			boolean(&c.Strict)},
 
-		{"json", "", "false", slices.Concat([]string{"run", "check", "solve", "verify", "stats", "show", "compact", "bench", "submit", "doctor"}, jobVerbs()), "print the outcome as JSON",
+		{"json", "", "false", slices.Concat([]string{"run", "check", "solve", "verify", "stats", "show", "compact", "bench", "submit", "doctor"}, jobVerbs()), "print the outcome as JSON (docs/json.md)",
 			boolean(&c.JSON)},
 		{"csv", "", "false", []string{"stats", "bench"}, "print the outcome as a table in CSV",
 			boolean(&c.CSV)},

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -139,7 +140,8 @@ type finder struct {
 func (f *finder) check() error {
 	for _, name := range f.want.columns() {
 		if slices.Contains(f.want.tables(), tableResults) && !slices.Contains(f.spec.Columns, name) {
-			return fmt.Errorf("there is no column %s: it was made with --columns %s", name, strings.Join(f.spec.Columns, ","))
+			columns := cmp.Or(strings.Join(f.spec.Columns, ","), "none")
+			return fmt.Errorf("there is no column %s: it was made with --columns %s; flipmill stats has what was counted", name, columns)
 		}
 	}
 	return nil

@@ -183,11 +183,11 @@ func (v *verifier) run() error {
 		v.passed(p.FirstIndex + p.Records)
 	}
 	if rowless(v.spec) {
-		v.checked("%d parts: size, SHA-256, footer, every reject, records = boards counted + rejects", len(v.manifest.Parts))
+		v.checked("parts: %d, size, SHA-256, footer, every reject, records = boards counted + rejects", len(v.manifest.Parts))
 		v.skipped("answers: the dataset has no rows of them")
 		return v.checkStats()
 	}
-	v.checked("%d parts: size, SHA-256, footer, every row, each puzzle_index exactly once", len(v.manifest.Parts))
+	v.checked("parts: %d, size, SHA-256, footer, every row, each puzzle_index exactly once", len(v.manifest.Parts))
 	for _, s := range rowChecks(v.spec) {
 		if s.missing == "" {
 			v.checked("%s", s.what)
