@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -13,7 +14,10 @@ func (c *Config) YAML(origins bool) ([]byte, error) {
 	keys := &yaml.Node{Kind: yaml.MappingNode}
 	for _, k := range Keys() {
 		value := &yaml.Node{Kind: yaml.ScalarNode, Value: c.Text(k.Name)}
-		if value.Value == "" {
+		if !utf8.ValidString(value.Value) {
+			return nil, fmt.Errorf("write the configuration: %s: %q is no UTF-8, which a file must be", k.Name, value.Value)
+		}
+		if value.ShortTag() == "!!null" { // an empty text, or what YAML takes for none
 			value.Style = yaml.DoubleQuotedStyle
 		}
 		if origins {

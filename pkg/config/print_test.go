@@ -45,6 +45,40 @@ func TestPrintedFileMeansTheSame(t *testing.T) {
 	}
 }
 
+// Whatever a name looks like, it is read again as it was: also where YAML takes the
+// same letters for something else. Bytes that no file can hold are an error.
+func TestPrintedNames(t *testing.T) {
+	write(t)
+	for _, name := range []string{"~", "null", "Null", "NULL", "true", "no", "010", "1e3", "0x1F", "- dash", "*x", "&x", "!x", "%x", "@x", "`x", "a: b # c", "'q'", `"q"`, `\\x`, " blank ", "tab\tx", "two\nlines", "\u2028x", "\a", "ü", "<<", "=", "2026-11-30", "[a", "{a", "|", ">", "? x", ".inf"} {
+		said, err := load(t, "run", "--output="+name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := said.YAML(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile("printed.yaml", text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		again, err := load(t, "run", "--config=printed.yaml")
+		if err != nil {
+			t.Errorf("%q: %v", name, err)
+			continue
+		}
+		if got := again.Output; got != name {
+			t.Errorf("%q is read as %q", name, got)
+		}
+	}
+	said, err := load(t, "run", "--output=\xff")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := said.YAML(false); err == nil || !strings.Contains(err.Error(), `output: "\xff" is no UTF-8`) {
+		t.Errorf("printed\n%s, %v", text, err)
+	}
+}
+
 // A file is judged by itself, and all that is wrong with it is told.
 func TestValidate(t *testing.T) {
 	write(t, "workers: 2", "rule: plsu", "jbo: x", "size: 5x5", "window: 0")
