@@ -15,13 +15,8 @@ func newConfig() *cobra.Command {
 		Short: "Show the configuration in force, and check configuration files",
 		Example: `  flipmill config print --show-origin
   flipmill config validate flipmill.yaml`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			return withCode(exitUsage, unknownVerb(cmd, args[0]))
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: onlyVerbs,
+		RunE: showHelp,
 	}
 	cmd.SuggestionsMinimumDistance = 2
 	cmd.AddCommand(newConfigPrint(), newConfigValidate())

@@ -45,7 +45,7 @@ alone. flipmill run --generate SPEC solves them without writing them.`,
 			}
 			puzzles, err := openCorpus(cmd.Context(), spec, nil, nil)
 			if err != nil {
-				return withCode(exitConfig, fmt.Errorf("generate %q: %w", args[0], err))
+				return withCode(exitConfig, err)
 			}
 			mode := c.Progress
 			if mode == "auto" && isTerminal(cmd.OutOrStdout()) {

@@ -26,9 +26,15 @@ func newHelp() *cobra.Command {
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			verb, _, err := cmd.Root().Find(args)
+			verb, rest, err := cmd.Root().Find(args)
 			if err != nil || len(args) > 0 && verb == cmd.Root() {
 				return withCode(exitUsage, unknownVerb(cmd.Root(), args[0]))
+			}
+			switch {
+			case len(rest) > 0 && verb.HasSubCommands():
+				return withCode(exitUsage, unknownVerb(verb, rest[0]))
+			case len(rest) > 0:
+				return withCode(exitUsage, fmt.Errorf("help: %s has no verbs, such as %q", verb.Name(), rest[0]))
 			}
 			verb.InitDefaultHelpFlag()
 			return verb.Help()
@@ -41,6 +47,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	unknown, ok := err.(*pflag.NotExistError)
 	if !ok {
 		return withCode(exitUsage, err)
+	}
+	if said := cmd.Flags().Args(); cmd.HasSubCommands() && len(said) > 0 { // the flag is of the verb that was meant
+		return withCode(exitUsage, unknownVerb(cmd, said[0]))
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })

@@ -19,6 +19,12 @@ import (
 
 func main() {
 	root := newRoot()
+	root.InitDefaultCompletionCmd()
+	for _, verb := range root.Commands() {
+		if verb.Name() == "completion" { // is cobra's, and takes a shell that it does not know for no error
+			verb.Args, verb.RunE, verb.SuggestionsMinimumDistance = onlyVerbs, showHelp, 2
+		}
+	}
 	help := &keeper{to: os.Stdout}
 	tell := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
@@ -61,16 +67,12 @@ dataset that can be proved complete.
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			return withCode(exitUsage, unknownVerb(cmd, args[0]))
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:          onlyVerbs,
+		RunE:          showHelp,
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetUsageTemplate(strings.NewReplacer("Available Commands", "Verbs", "[command]", "VERB", "a command", "a verb").Replace(root.UsageTemplate()))
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(
@@ -82,6 +84,17 @@ dataset that can be proved complete.
 	)
 	return root
 }
+
+// onlyVerbs are the arguments of a command that has nothing but verbs, and showHelp is
+// what it does without one.
+func onlyVerbs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return withCode(exitUsage, unknownVerb(cmd, args[0]))
+}
+
+func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
 // unknownVerb says which verb was probably meant.
 func unknownVerb(root *cobra.Command, name string) error {

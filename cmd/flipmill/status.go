@@ -51,10 +51,10 @@ func statusText(s *view.Status) string {
 	if s.Records == nil {
 		row("corpus", "not read to its end yet")
 	} else {
-		row("corpus", "%s records in %s chunks", view.Thousands(*s.Records), view.Thousands(*s.Chunks))
+		row("corpus", "%s", amount(view.Count{Records: *s.Records, Chunks: *s.Chunks}))
 	}
-	row("received", "%s records in %s chunks", view.Thousands(s.Received.Records), view.Thousands(s.Received.Chunks))
-	row("committed", "%s records in %s chunks, %s", view.Thousands(s.Committed.Records), view.Thousands(s.Committed.Chunks), view.Times(s.Parts, "part", "parts"))
+	row("received", "%s", amount(s.Received))
+	row("committed", "%s, %s", amount(s.Committed), view.Times(s.Parts, "part", "parts"))
 	if s.Retryable > 0 {
 		row("retryable", "%s rejects that flipmill retry may make results of", view.Thousands(s.Retryable))
 	}
@@ -100,4 +100,10 @@ func table(views []*view.Status) string {
 	}
 	w.Flush() // into memory
 	return b.String()
+}
+
+// amount says how many records in how many chunks.
+func amount(c view.Count) string {
+	return fmt.Sprintf("%s %s in %s %s", view.Thousands(c.Records), view.Plural(int(c.Records), "record", "records"),
+		view.Thousands(c.Chunks), view.Plural(int(c.Chunks), "chunk", "chunks"))
 }

@@ -83,8 +83,8 @@ func matching(dst *string, typ, want, pattern string) Kind {
 func folder(dst *string) Kind {
 	const want = "a folder, or s3://BUCKET/FOLDER"
 	return parsed(dst, "dir", want, func(text string) (string, error) {
-		folder, inBucket := strings.CutPrefix(text, "s3://")
-		if text == "" || strings.Contains(folder, "://") || inBucket && (folder == "" || folder[0] == '/') {
+		folder, inBucket := strings.CutPrefix(text, "s3://") // what is probably meant by s3:/ or s3:, too; such a folder is ./s3:
+		if text == "" || strings.Contains(folder, "://") || !inBucket && strings.HasPrefix(text, "s3:") || inBucket && (folder == "" || folder[0] == '/') {
 			return "", fmt.Errorf("%q: want %s", text, want)
 		}
 		if inBucket {

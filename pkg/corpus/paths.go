@@ -100,6 +100,10 @@ func misplaced(path string) string {
 	switch {
 	case path == "true" || path == "false":
 		return "; a flag takes such a value behind =, as in --strict=" + path
+	case strings.HasPrefix(path, "http:/") || strings.HasPrefix(path, "https:/"):
+		return "; what curl or another program reads from there can be piped into -, which is standard input"
+	case strings.HasPrefix(path, "s3:"):
+		return "; want s3://BUCKET/KEY"
 	case strings.HasPrefix(path, "-"):
 		return "; flags stand before --"
 	}

@@ -24,14 +24,14 @@ type Endpoints struct {
 func Serve(addr string, e Endpoints) (url string, stop func() error, err error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return "", nil, fmt.Errorf("serve http: %w", err)
+		return "", nil, fmt.Errorf("serve http at %s: %w", addr, err)
 	}
 	if host == "" {
 		host = "127.0.0.1"
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if err != nil {
-		return "", nil, fmt.Errorf("serve http: %w", err)
+		return "", nil, fmt.Errorf("serve http at %s: %w", addr, err)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /livez", probe(e.Alive))
@@ -58,7 +58,7 @@ func Serve(addr string, e Endpoints) (url string, stop func() error, err error) 
 			err = errors.Join(err, ended)
 		}
 		if err != nil {
-			return fmt.Errorf("serve http: %w", err)
+			return fmt.Errorf("serve http at %s: %w", addr, err)
 		}
 		return nil
 	}, nil

@@ -67,7 +67,7 @@ func New(spec puzzle.Spec, solvers *solver.Set) (*Generator, error) {
 	g.words = (drawn + wordCells - 1) / wordCells
 	if g.pressed() {
 		if g.what.Presses > cells {
-			return nil, fmt.Errorf("%d presses at different cells: a board of %s has %d", g.what.Presses, g.size, cells)
+			return nil, fmt.Errorf("generate %s: %d presses at different cells: a board of %s has %d", g.what, g.what.Presses, g.size, cells)
 		}
 		g.words = g.what.Presses + drawn - cells
 		for cell := range cells {
