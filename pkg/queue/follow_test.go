@@ -1,12 +1,8 @@
 package queue
 
 import (
-	"bytes"
 	"context"
 	"iter"
-	"net"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -110,47 +106,4 @@ func TestSnapshotOverLostConnection(t *testing.T) {
 	if len(all) != 2 || cuts.Load() == 0 {
 		t.Errorf("%d jobs, want 2, after %d cuts", len(all), cuts.Load())
 	}
-}
-
-// cutAt returns the URL of a way to a server that is cut where a client says a word,
-// before the server hears of it, and how often that was. The client may say it so often
-// before, and as often as is said last it is cut.
-func cutAt(t *testing.T, s *Server, word string, before, often int64) (url string, cuts *atomic.Int64) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	ok(t, err)
-	cuts = new(atomic.Int64)
-	var said atomic.Int64
-	var running sync.WaitGroup
-	running.Go(func() {
-		for {
-			near, err := l.Accept()
-			if err != nil {
-				return // the test has ended
-			}
-			far, err := net.Dial("tcp", s.ns.Addr().String())
-			if err != nil {
-				near.Close()
-				continue
-			}
-			running.Go(func() {
-				defer far.Close()
-				pump(far, near, func(b []byte) {
-					if n := bytes.Contains(b, []byte(word)); n && said.Add(1) > before && cuts.Load() < often {
-						cuts.Add(1)
-						far.Close()
-					}
-				})
-			})
-			running.Go(func() {
-				defer near.Close()
-				pump(near, far, func([]byte) {})
-			})
-		}
-	})
-	t.Cleanup(func() { // the clients are closed by then, which are made later
-		l.Close()
-		running.Wait()
-	})
-	return "nats://" + l.Addr().String(), cuts
 }

@@ -1,13 +1,9 @@
 package queue
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
-	"net"
 	"runtime"
-	"sync"
 	"testing"
 	"time"
 
@@ -225,67 +221,6 @@ func TestTaskComesLate(t *testing.T) {
 	close(mute)
 	if d := next(t, tasks); d.ID.Chunk != 1 || d.Delivered != 1 {
 		t.Errorf("got %+v", d)
-	}
-}
-
-// muteUntil returns the URL of a way to a server for one client. Once mute is closed,
-// nothing comes back until the client has said a word.
-func muteUntil(t *testing.T, s *Server, mute <-chan struct{}, word string) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	ok(t, err)
-	far, err := net.Dial("tcp", s.ns.Addr().String())
-	ok(t, err)
-	said := make(chan struct{})
-	say := sync.OnceFunc(func() { close(said) })
-	var running sync.WaitGroup
-	t.Cleanup(func() { // the client is closed by then, which is made later
-		say()
-		l.Close()
-		far.Close()
-		running.Wait()
-	})
-	running.Go(func() {
-		near, err := l.Accept()
-		if err != nil {
-			return
-		}
-		defer near.Close()
-		running.Go(func() {
-			var all []byte
-			pump(far, near, func(b []byte) {
-				if all = append(all, b...); closed(mute) && bytes.Contains(all, []byte(word)) {
-					say()
-				}
-			})
-		})
-		pump(near, far, func([]byte) {
-			if closed(mute) {
-				<-said
-			}
-		})
-	})
-	return "nats://" + l.Addr().String()
-}
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
-// pump carries bytes until one of the ends is closed.
-func pump(to io.Writer, from io.Reader, before func([]byte)) {
-	buffer := make([]byte, 64<<10)
-	for {
-		n, err := from.Read(buffer)
-		before(buffer[:n])
-		if _, failed := to.Write(buffer[:n]); failed != nil || err != nil {
-			return
-		}
 	}
 }
 
