@@ -4,6 +4,7 @@ package main
 
 import (
 	"flag"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -29,14 +30,14 @@ func TestChaos(t *testing.T) {
 	t.Logf("%d kills; -kills=%d -seed=%d makes the same choices again", *kills, *kills, *seed)
 	dir := t.TempDir()
 	want := calm(t, dir)
-	rng := rand.New(rand.NewPCG(*seed, 0))
-	for left, round := *kills, 1; left > 0; round++ {
-		c := newChaos(t, rng)
+	plan := blows(*seed, *kills)
+	for round := 1; len(plan) > 0; round++ {
+		c := newChaos(t)
 		if err := os.Link(filepath.Join(dir, "boards.txt"), filepath.Join(c.dir, "boards.txt")); err != nil {
 			t.Fatal(err)
 		}
-		killed := c.round(left)
-		left -= killed
+		killed := c.round(plan)
+		plan = plan[killed:]
 		wantSame(t, hashes(t, filepath.Join(c.dir, "far", "job=boards")), want)
 		if t.Failed() {
 			t.Fatalf("job %d has another dataset after these kills: %s", round, strings.Join(c.victims, ", "))
@@ -48,29 +49,49 @@ func TestChaos(t *testing.T) {
 	}
 }
 
+// blow is a choice: after so many steps forward the process of that name is killed.
+type blow struct {
+	after int
+	name  string
+}
+
+// blows makes the choices of a seed. They are made beforehand, so that they do not
+// depend on how many of them one job lasts for.
+func blows(seed uint64, kills int) []blow {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	names := append(slices.Sorted(maps.Keys(chaosCommands())), theBroker)
+	plan := make([]blow, kills)
+	for i := range plan {
+		plan[i] = blow{1 + rng.IntN(3), names[rng.IntN(len(names))]}
+	}
+	return plan
+}
+
+// theBroker is the process that no command of chaos starts.
+const theBroker = "nats-server"
+
+// chaosCommands are those that are killed besides, by the names of their processes.
+func chaosCommands() map[string][]string {
+	return map[string][]string{
+		"aggregator 1": {"aggregator", "-o", "far", "--lease", "2s", "--memory", "1MiB"},
+		"aggregator 2": {"aggregator", "-o", "far", "--lease", "2s"},
+		"submit":       append([]string{"submit", "--wait"}, smallJob...),
+		"worker 1":     {"worker", "--workers", "1"},
+		"worker 2":     {"worker", "--workers", "2"},
+	}
+}
+
 // chaos is a cluster whose processes are killed.
 type chaos struct {
 	*cluster
-	rng      *rand.Rand
 	commands map[string][]string // by the name of the process, all but the broker
 	running  map[string]*process
 	progress chan struct{} // something has come forward; never full
 	victims  []string
 }
 
-func newChaos(t *testing.T, rng *rand.Rand) *chaos {
-	c := &chaos{
-		rng: rng,
-		commands: map[string][]string{
-			"aggregator 1": {"aggregator", "-o", "far", "--lease", "2s", "--memory", "1MiB"},
-			"aggregator 2": {"aggregator", "-o", "far", "--lease", "2s"},
-			"submit":       append([]string{"submit", "--wait"}, smallJob...),
-			"worker 1":     {"worker", "--workers", "1"},
-			"worker 2":     {"worker", "--workers", "2"},
-		},
-		running:  map[string]*process{},
-		progress: make(chan struct{}, 1<<16),
-	}
+func newChaos(t *testing.T) *chaos {
+	c := &chaos{commands: chaosCommands(), running: map[string]*process{}, progress: make(chan struct{}, 1<<16)}
 	c.cluster = newCluster(t, func(line string) { tellProgress(line, c.progress) })
 	return c
 }
@@ -82,32 +103,21 @@ func tellProgress(line string, progress chan<- struct{}) {
 	}
 }
 
-// names returns the names of all processes, in an order that never changes.
-func (c *chaos) names() []string {
-	names := []string{"nats-server"}
-	for name := range c.commands {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// round drives one job to its end, kills as many processes as it lasts for, at
-// most limit, and returns how many those were.
-func (c *chaos) round(limit int) int {
+// round drives one job to its end, kills processes as planned, as many as it lasts for,
+// and returns how many those were.
+func (c *chaos) round(plan []blow) int {
 	c.t.Helper()
 	c.run("setup", "--ack-wait", "1s") // a killed worker's tasks come back soon
 	for name := range c.commands {
 		c.restart(name)
 	}
-	for next := 1 + c.rng.IntN(2); ; {
+	for forward := 0; ; {
 		select {
 		case <-c.progress:
-			if next--; next == 0 && len(c.victims) < limit {
-				c.killOne()
-			}
-			if next <= 0 {
-				next = 1 + c.rng.IntN(3)
+			forward++
+			if next := len(c.victims); next < len(plan) && forward >= plan[next].after {
+				c.strike(plan[next].name)
+				forward = 0
 			}
 		case <-c.running["submit"].done:
 			if c.running["submit"].exit() == 0 {
@@ -132,11 +142,9 @@ func (c *chaos) round(limit int) int {
 	}
 }
 
-func (c *chaos) killOne() {
-	names := c.names()
-	name := names[c.rng.IntN(len(names))]
+func (c *chaos) strike(name string) {
 	c.victims = append(c.victims, name)
-	if name == "nats-server" {
+	if name == theBroker {
 		c.broker.kill()
 		c.startBroker()
 		return
