@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"syscall"
 
 	"github.com/flipmill/flipmill/pkg/puzzle"
 	"github.com/flipmill/flipmill/pkg/tally"
@@ -106,7 +105,7 @@ func ReadManifest(path string) (*Manifest, error) {
 		return nil, fmt.Errorf("read manifest of %s: %w", path, err)
 	}
 	m, err := readManifest(files, manifestName)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+	if isMissing(err) {
 		return nil, noDataset(path, err)
 	}
 	if err != nil {

@@ -71,7 +71,7 @@ func Verify(path string, seen func(records, of int64)) (*Report, error) {
 		return nil, err
 	}
 	m, err := ReadManifest(path)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+	if isMissing(err) {
 		if _, err := fs.Stat(v.files, successName); err == nil {
 			v.problem(manifestName, "missing: %s says that the dataset is finished", successName)
 			return v.report, nil
@@ -103,6 +103,11 @@ func Verify(path string, seen func(records, of int64)) (*Report, error) {
 		return nil, fmt.Errorf("verify %s: %w", path, err)
 	}
 	return v.report, nil
+}
+
+// isMissing reports whether an error says that there is no such file, nor could be one.
+func isMissing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // noDataset says that path is no finished dataset, and what it may be instead.
