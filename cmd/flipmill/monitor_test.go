@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
 	"github.com/flipmill/flipmill/aggregator"
 	"github.com/flipmill/flipmill/pkg/queue"
 	"github.com/flipmill/flipmill/producer"
@@ -55,7 +57,8 @@ func TestStandstill(t *testing.T) {
 	}
 }
 
-// TestMetricsPage: docs/metrics.md has each metric of ours, as it is.
+// TestMetricsPage: docs/metrics.md has each metric of ours, as it is, and what
+// promtool check metrics looks for is not wrong with any.
 func TestMetricsPage(t *testing.T) {
 	server, err := queue.StartServer(queue.ServerOptions{StoreDir: t.TempDir()})
 	if err != nil {
@@ -86,6 +89,10 @@ func TestMetricsPage(t *testing.T) {
 			labels.WriteString(" `" + l.GetName() + "`")
 		}
 		fmt.Fprintf(&table, "| `%s` | %s |%s | %s |\n", f.GetName(), strings.ToLower(f.GetType().String()), labels.String(), f.GetHelp())
+	}
+	problems, err := promlint.NewWithMetricFamilies(families).Lint()
+	if err != nil || len(problems) > 0 {
+		t.Errorf("error %v, and what is wrong with metrics: %v", err, problems)
 	}
 	page, err := os.ReadFile("../../docs/metrics.md")
 	if err != nil {
