@@ -12,7 +12,7 @@ import (
 )
 
 func newCompact() *cobra.Command {
-	cmd := &cobra.Command{
+	return newDatasetVerb(&cobra.Command{
 		Use:   "compact DATASET",
 		Short: "Merge the parts of a dataset into fewer and larger ones",
 		Long: `Puts the dataset that the same job leaves with a larger --part-chunks, byte for
@@ -31,34 +31,23 @@ killed.`,
 		Example: `  flipmill compact out/job=boards-5x5
   flipmill compact out/job=boards-5x5 --part-chunks 512
   flipmill compact out/job=boards-5x5 --into s3://bucket/compact`,
-		Args: wantArgs(1, 1, "one DATASET folder, such as out/job=boards-5x5"),
-
-		ValidArgsFunction: completeDatasets,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := load(cmd)
-			if err != nil {
-				return err
-			}
-			was, is, err := compact(cmd.ErrOrStderr(), c, args[0])
-			if err != nil {
-				return err
-			}
-			path := args[0]
-			if c.Into != "" {
-				path = dataset.Path(c.Into, is.Job)
-			}
-			text, err := compactText(path, was, is, c)
-			if err != nil {
-				return err
-			}
-			if _, err := cmd.OutOrStdout().Write(text); err != nil {
-				return fmt.Errorf("write the outcome: %w", err)
-			}
-			return nil
-		},
-	}
-	config.Flags(cmd)
-	return cmd
+	}, func(cmd *cobra.Command, c *config.Config, path string) error {
+		was, is, err := compact(cmd.ErrOrStderr(), c, path)
+		if err != nil {
+			return err
+		}
+		if c.Into != "" {
+			path = dataset.Path(c.Into, is.Job)
+		}
+		text, err := compactText(path, was, is, c)
+		if err != nil {
+			return err
+		}
+		if _, err := cmd.OutOrStdout().Write(text); err != nil {
+			return fmt.Errorf("write the outcome: %w", err)
+		}
+		return nil
+	})
 }
 
 // compact compacts a dataset, and shows how far it has come.

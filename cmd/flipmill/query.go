@@ -17,7 +17,7 @@ import (
 )
 
 func newQuery() *cobra.Command {
-	cmd := &cobra.Command{
+	return newDatasetVerb(&cobra.Command{
 		Use:   "query DATASET",
 		Short: "Print the lines that open a dataset in DuckDB, Polars, Spark and others",
 		Long: `Prints lines to paste that make results, rejects and stats of a dataset tables of
@@ -28,33 +28,24 @@ bigquery and athena read from a bucket: the lines begin with the command that co
 the dataset there; put its name for BUCKET.`,
 		Example: `  flipmill query out/job=boards-5x5 | duckdb
   flipmill query out/job=boards-5x5 --for polars`,
-		Args: wantArgs(1, 1, "one DATASET folder, such as out/job=boards-5x5"),
-
-		ValidArgsFunction: completeDatasets,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := load(cmd)
-			if err != nil {
-				return err
-			}
-			if strings.ContainsFunc(args[0], unicode.IsControl) {
-				return withCode(exitUsage, fmt.Errorf("query: the name %q cannot be pasted", args[0]))
-			}
-			m, err := dataset.ReadManifest(args[0])
-			if err != nil {
-				return err
-			}
-			path := strings.TrimRight(args[0], "/")
-			if !object.Is(path) {
-				path = filepath.ToSlash(filepath.Clean(args[0]))
-			}
-			if _, err := io.WriteString(cmd.OutOrStdout(), queryLines(c.For, path, m)); err != nil {
-				return fmt.Errorf("write the lines: %w", err)
-			}
-			return nil
-		},
-	}
-	config.Flags(cmd)
-	return cmd
+	}, func(cmd *cobra.Command, c *config.Config, path string) error {
+		if strings.ContainsFunc(path, unicode.IsControl) {
+			return withCode(exitUsage, fmt.Errorf("query: the name %q cannot be pasted", path))
+		}
+		m, err := dataset.ReadManifest(path)
+		if err != nil {
+			return err
+		}
+		if object.Is(path) {
+			path = strings.TrimRight(path, "/")
+		} else {
+			path = filepath.ToSlash(filepath.Clean(path))
+		}
+		if _, err := io.WriteString(cmd.OutOrStdout(), queryLines(c.For, path, m)); err != nil {
+			return fmt.Errorf("write the lines: %w", err)
+		}
+		return nil
+	})
 }
 
 // queryLines returns the lines for a reader of the dataset at path.

@@ -15,7 +15,7 @@ import (
 )
 
 func newReport() *cobra.Command {
-	cmd := &cobra.Command{
+	return newDatasetVerb(&cobra.Command{
 		Use:   "report DATASET",
 		Short: "Write an HTML page about a dataset",
 		Long: `Writes one HTML file about a finished dataset, to look at and to hand on: histograms
@@ -27,27 +27,17 @@ The file needs no other and no network. Its only scripts draw the charts; the ta
 below them say the same. The same dataset gives the same bytes.`,
 		Example: `  flipmill report out/job=boards-5x5 -o boards-5x5.html
   flipmill report out/job=boards-5x5 > boards-5x5.html`,
-		Args: wantArgs(1, 1, "one DATASET folder, such as out/job=boards-5x5"),
-
-		ValidArgsFunction: completeDatasets,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := load(cmd)
-			if err != nil {
-				return err
-			}
-			if c.File == "" && isTerminal(cmd.OutOrStdout()) {
-				return withCode(exitUsage, fmt.Errorf("report: want -o FILE: the page is no text for a terminal"))
-			}
-			m, step := newToldMeter("report", "searches")
-			defer m.show(cmd.ErrOrStderr(), c.Progress)()
-			if c.File == "" {
-				return report.Write(cmd.OutOrStdout(), args[0], step)
-			}
-			return intoFile(c.File, func(w io.Writer) error { return report.Write(w, args[0], step) })
-		},
-	}
-	config.Flags(cmd)
-	return cmd
+	}, func(cmd *cobra.Command, c *config.Config, path string) error {
+		if c.File == "" && isTerminal(cmd.OutOrStdout()) {
+			return withCode(exitUsage, fmt.Errorf("report: want -o FILE: the page is no text for a terminal"))
+		}
+		m, step := newToldMeter("report", "searches")
+		defer m.show(cmd.ErrOrStderr(), c.Progress)()
+		if c.File == "" {
+			return report.Write(cmd.OutOrStdout(), path, step)
+		}
+		return intoFile(c.File, func(w io.Writer) error { return report.Write(w, path, step) })
+	})
 }
 
 // intoFile writes a file that is there as a whole or as it was before. What is no

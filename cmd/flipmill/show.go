@@ -16,7 +16,7 @@ import (
 )
 
 func newShow() *cobra.Command {
-	cmd := &cobra.Command{
+	return newDatasetVerb(&cobra.Command{
 		Use:   "show DATASET",
 		Short: "Draw boards of a dataset with their solutions",
 		Long: `Draws the boards of a dataset that meet all of the conditions given, in corpus
@@ -29,24 +29,14 @@ of the results.`,
 		Example: `  flipmill show out/job=boards-5x5 --index 17
   flipmill show out/job=boards-5x5 --moves 15
   flipmill show out/job=boards-5x5 --status impossible --limit 3`,
-		Args: wantArgs(1, 1, "one DATASET folder, such as out/job=boards-5x5"),
-
-		ValidArgsFunction: completeDatasets,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := load(cmd)
-			if err != nil {
-				return err
-			}
-			m, err := dataset.ReadManifest(args[0])
-			if err != nil {
-				return err
-			}
-			out := &drawing{out: cmd.OutOrStdout(), spec: m.Spec, json: c.JSON, glyphs: glyphsFor(cmd.OutOrStdout())}
-			return show(args[0], c, out)
-		},
-	}
-	config.Flags(cmd)
-	return cmd
+	}, func(cmd *cobra.Command, c *config.Config, path string) error {
+		m, err := dataset.ReadManifest(path)
+		if err != nil {
+			return err
+		}
+		out := &drawing{out: cmd.OutOrStdout(), spec: m.Spec, json: c.JSON, glyphs: glyphsFor(cmd.OutOrStdout())}
+		return show(path, c, out)
+	})
 }
 
 func show(path string, c *config.Config, out *drawing) error {

@@ -22,7 +22,7 @@ import (
 )
 
 func newStats() *cobra.Command {
-	cmd := &cobra.Command{
+	return newDatasetVerb(&cobra.Command{
 		Use:   "stats DATASET",
 		Short: "Show what the boards of a dataset are like",
 		Long: `Shows for each size of board how many are solved, how many have exactly one
@@ -36,30 +36,20 @@ It reads the dataset's statistics, not its boards, so it takes no time.
 --csv prints the rows of stats/stats.parquet.`,
 		Example: `  flipmill stats out/job=boards-5x5
   flipmill stats out/job=boards-5x5 --csv > stats.csv`,
-		Args: wantArgs(1, 1, "one DATASET folder, such as out/job=boards-5x5"),
-
-		ValidArgsFunction: completeDatasets,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := load(cmd)
-			if err != nil {
-				return err
-			}
-			m, counts, err := dataset.ReadTally(args[0])
-			if err != nil {
-				return err
-			}
-			text, err := statsText(m, counts, c)
-			if err != nil {
-				return err
-			}
-			if _, err := cmd.OutOrStdout().Write(text); err != nil {
-				return fmt.Errorf("write the statistics: %w", err)
-			}
-			return nil
-		},
-	}
-	config.Flags(cmd)
-	return cmd
+	}, func(cmd *cobra.Command, c *config.Config, path string) error {
+		m, counts, err := dataset.ReadTally(path)
+		if err != nil {
+			return err
+		}
+		text, err := statsText(m, counts, c)
+		if err != nil {
+			return err
+		}
+		if _, err := cmd.OutOrStdout().Write(text); err != nil {
+			return fmt.Errorf("write the statistics: %w", err)
+		}
+		return nil
+	})
 }
 
 // statsText renders statistics as the flags want them.

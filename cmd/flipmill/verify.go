@@ -13,7 +13,7 @@ import (
 )
 
 func newVerify() *cobra.Command {
-	cmd := &cobra.Command{
+	return newDatasetVerb(&cobra.Command{
 		Use:   "verify DATASET",
 		Short: "Prove from its files that a dataset is complete and right",
 		Long: `Reads every byte of a dataset (the folder job=ID) and recomputes what it claims:
@@ -21,29 +21,19 @@ sizes and checksums, each puzzle_index exactly once, every solution applied to
 its board, the statistics, the manifest. Names the rows of whatever is missing,
 doubled or altered.`,
 		Example: `  flipmill verify out/job=boards-5x5`,
-		Args:    wantArgs(1, 1, "one DATASET folder, such as out/job=boards-5x5"),
-
-		ValidArgsFunction: completeDatasets,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := load(cmd)
-			if err != nil {
-				return err
-			}
-			report, err := verify(cmd.ErrOrStderr(), c.Progress, args[0])
-			if err != nil {
-				return err
-			}
-			if err := printReport(cmd.OutOrStdout(), report, c.JSON); err != nil {
-				return fmt.Errorf("write the report: %w", err)
-			}
-			if n := len(report.Problems); n > 0 {
-				return withCode(exitVerifyFailed, fmt.Errorf("%s: %s", args[0], view.Times(n, "problem", "problems")))
-			}
-			return nil
-		},
-	}
-	config.Flags(cmd)
-	return cmd
+	}, func(cmd *cobra.Command, c *config.Config, path string) error {
+		report, err := verify(cmd.ErrOrStderr(), c.Progress, path)
+		if err != nil {
+			return err
+		}
+		if err := printReport(cmd.OutOrStdout(), report, c.JSON); err != nil {
+			return fmt.Errorf("write the report: %w", err)
+		}
+		if n := len(report.Problems); n > 0 {
+			return withCode(exitVerifyFailed, fmt.Errorf("%s: %s", path, view.Times(n, "problem", "problems")))
+		}
+		return nil
+	})
 }
 
 // verify verifies a dataset, and shows how far it has come.
