@@ -23,10 +23,10 @@ func newCancel() *cobra.Command {
 		Use:   "cancel JOB",
 		Short: "End a job for good",
 		Long: `Removes what is queued of the job and ends whatever works on it within seconds:
-its submit with 6, workers in the middle of a chunk. The aggregator then drops its results and
-marks the dataset with a file _CANCELLED; parts that are committed stay. Until
-it has done so the job is cancelling. A cancelled job cannot be resumed, and its
-name cannot be used again on this server.`,
+its submit, with exit code 6, and workers in the middle of a chunk. The aggregator
+then drops its results and marks the dataset with a file _CANCELLED; parts that are
+committed stay. Until it has done so the job is cancelling. A cancelled job cannot
+be resumed, and its name cannot be used again on this server.`,
 		Example: `  flipmill cancel boards`,
 	})
 }

@@ -29,13 +29,14 @@ func newResume() *cobra.Command {
 server and nobody hands them over, because its submit was interrupted or messages
 were lost, it reads the corpus again and hands over those alone. Whether a submit
 is alive shows within 15 seconds. A job that has failed begins again with what is
-committed: remove the cause before.
+committed: first remove the cause.
 
 The job's record says where its corpus is. If it cannot be read from here, or came
 by standard input, the command is printed that does the same elsewhere. A server that
 has lost its store gets the record back from the job's aggregator, which takes some
-seconds; resume waits for it while the store is not older than 15. Where there is no such aggregator, flipmill
-submit begins again and keeps the parts that are committed.`,
+seconds; resume waits for it while the store is not older than 15 seconds. Where
+there is no such aggregator, flipmill submit begins again and keeps the parts that
+are committed.`,
 		Example: `  flipmill resume boards --wait`,
 	}, func(ctx context.Context, v *jobVerb) error {
 		if err := v.conn.Ensure(ctx, queue.Limits{}); err != nil { // a stream may be among what is lost

@@ -30,11 +30,12 @@ func newRun() *cobra.Command {
 		Short: "Solve a corpus into a Parquet dataset, all in this process",
 		Long: `Starts an embedded NATS server, a producer, workers and the aggregator in this
 process, solves every board of the corpus, and leaves a dataset in
-OUTPUT/job=JOB, on a disk or in a bucket of S3. A CORPUS is a file, plain or compressed with gzip, zstd, bzip2
-or xz, a folder of such files, a pattern in quotes, or - for standard input. Files,
-folders and patterns may be in a bucket, too, as s3://BUCKET/PATH.
-Records that cannot be read go to the rejects table. With --generate there is no
-CORPUS: the workers make the boards, as flipmill generate would.
+OUTPUT/job=JOB, on a disk or in a bucket of S3. A CORPUS is a file, plain or
+compressed with gzip, zstd, bzip2 or xz, a folder of such files, a pattern in quotes,
+or - for standard input. Files, folders and patterns may be in a bucket, too, as
+s3://BUCKET/PATH. Records that cannot be read go to the rejects table. With
+--generate there is no CORPUS: the workers make the boards, as flipmill generate
+would.
 
 An interrupted run keeps what it has committed: the same command finishes it.`,
 		Example: `  flipmill run examples/boards-5x5.txt --size 5x5
