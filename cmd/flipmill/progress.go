@@ -170,14 +170,14 @@ func (m *meter) move(bar *progressbar.ProgressBar, w io.Writer, elapsed time.Dur
 // and a few steps of the bar itself.
 const barLeast = 18
 
-// lineWidth is how many characters a line of a terminal has.
+// lineWidth is how many characters a line of a terminal has, or enough where there is none.
 func lineWidth(w io.Writer) int {
 	if f, ok := w.(*os.File); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
 			return width
 		}
 	}
-	return 80
+	return 100
 }
 
 // progress is what is told of a meter, and a line of --progress json.

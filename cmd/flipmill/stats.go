@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -41,7 +39,7 @@ It reads the dataset's statistics, not its boards, so it takes no time.
 		if err != nil {
 			return err
 		}
-		text, err := statsText(m, counts, c)
+		text, err := statsText(m, counts, c, lineWidth(cmd.OutOrStdout()))
 		if err != nil {
 			return err
 		}
@@ -53,7 +51,7 @@ It reads the dataset's statistics, not its boards, so it takes no time.
 }
 
 // statsText renders statistics as the flags want them.
-func statsText(m *dataset.Manifest, counts *tally.Tally, c *config.Config) ([]byte, error) {
+func statsText(m *dataset.Manifest, counts *tally.Tally, c *config.Config, columns int) ([]byte, error) {
 	switch {
 	case c.JSON && c.CSV:
 		return nil, withCode(exitUsage, fmt.Errorf("--json and --csv: want one of them"))
@@ -69,20 +67,22 @@ func statsText(m *dataset.Manifest, counts *tally.Tally, c *config.Config) ([]by
 		return nil, err
 	}
 	if !c.JSON {
-		return statisticsText(s), nil
+		return statisticsText(s, columns), nil
 	}
 	return document(s)
 }
 
 func percentage(x float64) string { return fmt.Sprintf("%.2f%%", 100*x) }
 
-// statisticsText is the statistics for people.
-func statisticsText(s *view.Statistics) []byte {
+// statisticsText is the statistics for people, with bars that lines of so many columns
+// have room for.
+func statisticsText(s *view.Statistics, columns int) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "job       %s\nrule      %s\ntarget    %s\nrecords   %s\nrejected  %s\n",
 		s.Job, s.Rule, s.Target, view.Thousands(s.Records), view.Thousands(s.Rejected))
 	for _, reason := range slices.Sorted(maps.Keys(s.Reasons)) {
-		fmt.Fprintf(&b, "  %-15s %9s  %s\n", reason, view.Thousands(s.Reasons[reason]), bar(s.Reasons[reason], s.Rejected))
+		beside := fmt.Sprintf("  %-15s %9s  ", reason, view.Thousands(s.Reasons[reason]))
+		fmt.Fprintf(&b, "%s%s\n", beside, bar(s.Reasons[reason], s.Rejected, columns-len(beside)))
 	}
 	if len(s.Sizes) == 0 {
 		return b.Bytes()
@@ -101,26 +101,22 @@ func statisticsText(s *view.Statistics) []byte {
 	}
 	w.Flush() // into memory
 	for _, z := range s.Sizes {
-		sizeBars(&b, z)
+		sizeBars(&b, z, columns)
 	}
 	return b.Bytes()
 }
 
 // sizeBars draws the min_moves histogram of a size.
-func sizeBars(b *bytes.Buffer, s *view.SizeStats) {
+func sizeBars(b *bytes.Buffer, s *view.SizeStats, columns int) {
 	if len(s.Moves) == 0 {
 		return
 	}
 	fmt.Fprintf(b, "\n%-6s min_moves          boards   unique\n", fmt.Sprintf("%dx%d", s.Rows, s.Cols))
 	most := slices.MaxFunc(s.Moves, func(a, b view.Moves) int { return int(min(1, max(-1, a.Boards-b.Boards))) }).Boards
 	for _, m := range s.Moves {
-		fmt.Fprintf(b, "%16d %15s  %7s  %s\n", m.MinMoves, view.Thousands(m.Boards), percentage(view.Share(m.Unique, m.Boards)), bar(m.Boards, most))
+		beside := fmt.Sprintf("%16d %15s  %7s  ", m.MinMoves, view.Thousands(m.Boards), percentage(view.Share(m.Unique, m.Boards)))
+		fmt.Fprintf(b, "%s%s\n", beside, bar(m.Boards, most, columns-len(beside)))
 	}
-}
-
-// bar draws a number; the longest bar is that of most.
-func bar(n, most int64) string {
-	return strings.Repeat("█", int(math.Ceil(view.Share(n, most)*barWidth)))
 }
 
 // statsCSV writes the table of statistics as the dataset has it.

@@ -54,7 +54,7 @@ func (s *summary) print(w io.Writer, asJSON bool) error {
 			return fmt.Errorf("write the summary: %w", err)
 		}
 	} else {
-		text = s.text()
+		text = s.text(lineWidth(w))
 	}
 	if _, err := w.Write(text); err != nil {
 		return fmt.Errorf("write the summary: %w", err)
@@ -62,7 +62,7 @@ func (s *summary) print(w io.Writer, asJSON bool) error {
 	return nil
 }
 
-func (s *summary) text() []byte {
+func (s *summary) text(columns int) []byte {
 	var b strings.Builder
 	count := func(name string, n int64) {
 		fmt.Fprintf(&b, "%-12s %15s", name, view.Thousands(n))
@@ -84,7 +84,7 @@ func (s *summary) text() []byte {
 	}
 	if s.Solved > 0 {
 		b.WriteString("\nmin_moves          boards\n")
-		s.bars(&b)
+		s.bars(&b, columns)
 	}
 	fmt.Fprintf(&b, "\ndataset  %s\n", s.Dataset)
 	for _, pattern := range s.Files {
@@ -94,15 +94,22 @@ func (s *summary) text() []byte {
 	return []byte(b.String())
 }
 
-// The length in characters of the histogram's longest bar, and how many bars there are
-// at most: of wide boards there may be hundreds of minima.
+// The length in characters of the histogram's longest bar where there is room for it,
+// and how many bars there are at most: of wide boards there may be hundreds of minima.
 const (
 	barWidth = 40
 	maxBars  = 40
 )
 
+// bar draws a number in the room that a line has for it; the longest bar is that of
+// most, and the shortest still seen.
+func bar(n, most int64, room int) string {
+	length := int64(max(1, min(barWidth, room)))
+	return strings.Repeat("█", int((n*length+most-1)/most))
+}
+
 // bars draws the min_moves histogram, several minima to a bar where there are many.
-func (s *summary) bars(b *strings.Builder) {
+func (s *summary) bars(b *strings.Builder, columns int) {
 	bars, width := fold(s.Histogram)
 	most := slices.Max(bars)
 	for i, boards := range bars {
@@ -113,8 +120,8 @@ func (s *summary) bars(b *strings.Builder) {
 		if width > 1 {
 			moves += fmt.Sprintf("-%d", (i+1)*width-1)
 		}
-		bar := strings.Repeat("█", int((boards*barWidth+most-1)/most))
-		fmt.Fprintf(b, "%9s %15s  %s\n", moves, view.Thousands(boards), bar)
+		beside := fmt.Sprintf("%9s %15s  ", moves, view.Thousands(boards))
+		fmt.Fprintf(b, "%s%s\n", beside, bar(boards, most, columns-len(beside)))
 	}
 }
 

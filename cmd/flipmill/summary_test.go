@@ -4,8 +4,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/flipmill/flipmill/pkg/dataset"
+	"github.com/flipmill/flipmill/pkg/puzzle"
+	"github.com/flipmill/flipmill/pkg/view"
 )
 
 // TestBars: whatever the minima of a corpus are, the summary draws few bars, each board
@@ -29,7 +32,7 @@ func TestBars(t *testing.T) {
 		}
 		before := slices.Clone(histogram)
 		var b strings.Builder
-		(&summary{Counts: dataset.Counts{Histogram: histogram}}).bars(&b)
+		(&summary{Counts: dataset.Counts{Histogram: histogram}}).bars(&b, 100)
 		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 		if len(lines) != test.lines || strings.Fields(lines[0])[0] != test.first || !slices.Equal(histogram, before) {
 			t.Errorf("%s: %d lines, of which the first is %s", name, len(lines), lines[0])
@@ -44,6 +47,33 @@ func TestBars(t *testing.T) {
 		}
 		if all != want {
 			t.Errorf("%s: %d boards, want %d", name, all, want)
+		}
+	}
+}
+
+// TestBarsFitTerminal: a bar is as long as its line has room for, 40 characters at most,
+// and the longest is as long as that.
+func TestBarsFitTerminal(t *testing.T) {
+	histogram := []int64{1, 0, 1_234_567}
+	statistics := &view.Statistics{Rejected: 7, Reasons: map[puzzle.Reason]int64{puzzle.UnknownSymbol: 7}, Sizes: []*view.SizeStats{{
+		Rows: 3, Cols: 3, Solved: 1, Boards: 1, Moves: []view.Moves{{MinMoves: 5, Boards: 1, Unique: 1}, {MinMoves: 6, Boards: 1_234_567}},
+	}}}
+	for _, columns := range []int{50, 66, 80, 100, 300} {
+		var b strings.Builder
+		(&summary{Counts: dataset.Counts{Histogram: histogram}}).bars(&b, columns)
+		for name, text := range map[string]string{"run": b.String(), "stats": string(statisticsText(statistics, columns))} {
+			bars, longest := 0, 0
+			for line := range strings.Lines(text) {
+				length := strings.Count(line, "█")
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); length > 0 && n > columns {
+					t.Errorf("%s: %d columns, %d in %q", name, columns, n, line)
+				}
+				bars += min(length, 1)
+				longest = max(longest, length)
+			}
+			if room := columns - len("               6       1,234,567    0.00%  "); bars < 2 || longest < min(40, room) || longest > 40 {
+				t.Errorf("%s: %d columns, %d bars, the longest of %d in\n%s", name, columns, bars, longest, text)
+			}
 		}
 	}
 }
