@@ -124,8 +124,11 @@ type Error struct {
 
 // Error names the place, the key where the place does not show it, and the cause.
 func (e *Error) Error() string {
-	if e.Origin.Source == Flag || e.Origin.Source == Environment {
+	switch e.Origin.Source {
+	case Flag, Environment:
 		return fmt.Sprintf("%s: %v", e.Origin, e.Err)
+	case Default:
+		return fmt.Sprintf("--%s, by default: %v", e.Key, e.Err)
 	}
 	return fmt.Sprintf("%s: %s: %v", e.Origin, e.Key, e.Err)
 }

@@ -42,25 +42,29 @@ func securityOptions(o Options) ([]nats.Option, error) {
 		options = append(options, nats.SetCustomDialer(&net.Dialer{Timeout: o.Timeout, Control: onlyLoopback}))
 	}
 	if o.CA != "" {
+		if err := nats.RootCAs(o.CA)(new(nats.Options)); err != nil {
+			return nil, fmt.Errorf("tls-ca %s: %w", o.CA, err)
+		}
 		options = append(options, nats.RootCAs(o.CA))
 	}
 	if (o.Cert == "") != (o.Key == "") {
-		return nil, errors.New("a client certificate and its key belong together: name both files")
+		return nil, errors.New("a client certificate and its key belong together: name both files, tls-cert and tls-key")
 	}
 	if o.Cert != "" {
+		if err := nats.ClientCert(o.Cert, o.Key)(new(nats.Options)); err != nil {
+			return nil, fmt.Errorf("tls-cert %s with tls-key %s: %w", o.Cert, o.Key, err)
+		}
 		options = append(options, nats.ClientCert(o.Cert, o.Key))
 	}
 	if o.Credentials != "" {
 		identity, err := identityOption(o.Credentials)
+		if err == nil {
+			err = identity(new(nats.Options)) // which may read the file
+		}
 		if err != nil {
 			return nil, fmt.Errorf("credentials %s: %w", o.Credentials, err)
 		}
 		options = append(options, identity)
-	}
-	for _, option := range options {
-		if err := option(new(nats.Options)); err != nil { // a file that cannot be used
-			return nil, err
-		}
 	}
 	return options, nil
 }
@@ -80,7 +84,7 @@ func leavesHost(list string) (bool, error) {
 			// Its text is not repeated: there may be a password in it.
 			return false, errors.New("the broker's URL cannot be read: want nats://HOST:PORT or tls://HOST:PORT")
 		case u.User != nil:
-			return false, errors.New("the broker's URL holds a user or a password: put them into a file and name it as credentials")
+			return false, errors.New("the broker's URL holds a user or a password: put them into a file, and name that with --credentials")
 		case u.Scheme != "nats" && u.Scheme != "tls", u.Hostname() == "":
 			return false, fmt.Errorf("broker URL %s: want nats://HOST:PORT or tls://HOST:PORT", text)
 		}
