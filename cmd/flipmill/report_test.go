@@ -173,7 +173,13 @@ func (s *sheet) compare(t *testing.T, what string, got, want []string) {
 
 func (s *sheet) checkDrawn(t *testing.T, sizes int) {
 	t.Helper()
-	if n := strings.Count(s.text, ": how many presses") + strings.Count(s.text, ": no board"); n != sizes || !strings.Contains(s.text, "24 sizes with fewer boards") {
+	n := 0
+	for _, e := range s.elements {
+		if strings.HasPrefix(attribute(e, "id"), "size-") {
+			n++
+		}
+	}
+	if n != sizes || !strings.Contains(s.text, "24 sizes with fewer boards") {
 		t.Errorf("%d sizes are drawn, want %d and the number of the others", n, sizes)
 	}
 }
