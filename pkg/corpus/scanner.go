@@ -2,7 +2,7 @@ package corpus
 
 import (
 	"bytes"
-	"errors"
+	"fmt"
 	"io"
 
 	"github.com/flipmill/flipmill/pkg/puzzle"
@@ -37,27 +37,30 @@ func newScanner(src io.Reader, maxLine int) (*scanner, error) {
 	if bytes.HasPrefix(view, bom) {
 		s.start += len(bom)
 	}
-	if isUTF16(view) {
-		return s, errUTF16
+	if encoding := utf16Of(view); encoding != "" {
+		return s, fmt.Errorf("it is text in UTF-16, want UTF-8: iconv -f %s -t UTF-8 makes it so", encoding)
 	}
 	return s, err
 }
 
-// isUTF16 reports whether a text begins with the byte order mark of UTF-16, or with
-// two characters of ASCII in it.
-func isUTF16(text []byte) bool {
-	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
-		return true
-	}
+// utf16Of returns what iconv calls the encoding of a text that begins with the byte
+// order mark of UTF-16, or with two characters of ASCII in it; empty for any other. In
+// such a text each second byte would be a cell, at best.
+func utf16Of(text []byte) string {
 	ascii := func(c byte) bool { return c >= ' ' && c < 0x7f || c == '\t' || c == '\r' || c == '\n' }
 	pair := func(high, low int) bool {
-		return text[high] == 0 && text[high+2] == 0 && ascii(text[low]) && ascii(text[low+2])
+		return len(text) >= 4 && text[high] == 0 && text[high+2] == 0 && ascii(text[low]) && ascii(text[low+2])
 	}
-	return len(text) >= 4 && (pair(0, 1) || pair(1, 0))
+	switch {
+	case bytes.HasPrefix(text, []byte("\xff\xfe")), bytes.HasPrefix(text, []byte("\xfe\xff")):
+		return "UTF-16"
+	case pair(1, 0):
+		return "UTF-16LE"
+	case pair(0, 1):
+		return "UTF-16BE"
+	}
+	return ""
 }
-
-// errUTF16 is about a text that has a cell in each second byte at best.
-var errUTF16 = errors.New("it is text in UTF-16, want UTF-8: iconv -f UTF-16 -t UTF-8 makes it so")
 
 // scan goes to the next line; io.EOF after the last.
 func (s *scanner) scan() error {
