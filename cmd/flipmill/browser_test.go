@@ -36,8 +36,8 @@ type looked struct {
 	}
 	Focus, Said, Address string
 
-	IDs, Reject string
-	Elements    int
+	IDs, Notes, Reject string
+	Elements           int
 
 	Link, Plain, Last string
 	Again             int
@@ -59,7 +59,7 @@ func TestStatusPages(t *testing.T) {
 	collects := c.start("aggregator", "-o", "far", "--http", ":0")
 	worker := c.start("worker", "--workers", "1")
 	c.run("submit", examples, "--size", "5x5", "--wait")
-	c.run("submit", source, "--size", "5x5", "--job", "hostile", "--wait")
+	c.run("submit", source, "--size", "5x5", "--job", "hostile", "--keep", "note", "--wait")
 	worker.signal(syscall.SIGTERM)
 	worker.succeed()
 	var board struct {
@@ -103,7 +103,7 @@ func TestStatusPages(t *testing.T) {
 	if !strings.HasSuffix(b.Address, fmt.Sprintf("/jobs/boards-5x5/boards/%d?step=15", board.Index)) {
 		t.Errorf("the last step is at %s", b.Address)
 	}
-	for text, within := range map[string]string{hostile[0]: b.IDs, hostile[2]: b.IDs, raw: b.Reject, source: b.Reject, "After press 1 of 3, ": b.Link} {
+	for text, within := range map[string]string{hostile[0]: b.IDs, hostile[2]: b.IDs, "note " + hostile[0]: b.Notes, raw: b.Reject, source: b.Reject, "After press 1 of 3, ": b.Link} {
 		if !strings.Contains(within, text) {
 			t.Errorf("%q is not in %q", text, within)
 		}
@@ -126,7 +126,7 @@ func writeHostile(t *testing.T, path string, ids []string, raw string) {
 		if i == 1 {
 			board = raw
 		}
-		if err := out.Encode(map[string]string{"id": id, "board": board}); err != nil {
+		if err := out.Encode(map[string]string{"id": id, "board": board, "note": "note " + id}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -62,7 +62,7 @@ func checkCorpus(cmd *cobra.Command, c *config.Config, paths []string) error {
 	}
 	defer puzzles.Close()
 	k := &checker{job: jobOf(c, paths), spec: spec, sample: newSample(), sizes: map[puzzle.Size]int64{}, reasons: map[puzzle.Reason]*rejected{}}
-	k.found = firstRecords{limit: c.Limit, rows: []dataset.Row{}}
+	k.found = firstRecords{limit: c.Limit, keep: spec.Keep, rows: []dataset.Row{}}
 	before := cpuSeconds()
 	if err := k.readShown(puzzles, cmd.ErrOrStderr(), c.Progress); err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 // firstRecords keeps the first records of a corpus.
 type firstRecords struct {
 	limit int
+	keep  []string // fields besides the id
 	rows  []dataset.Row
 }
 
@@ -31,9 +32,7 @@ func (f *firstRecords) add(c *puzzle.Chunk) {
 		}
 		row := rowOfBoard(c.First+int64(k), c.Runs[run], at)
 		row.Source, row.Line = placeOf(c, k)
-		if len(c.Labels) > 0 && len(c.Labels[0].At(k)) > 0 {
-			row.ID = new(string(c.Labels[0].At(k)))
-		}
+		row.ID, row.Kept = labelsOf(c, k, f.keep)
 		f.rows = append(f.rows, row)
 		if at++; at == c.Runs[run].Count {
 			run, at = run+1, 0
@@ -63,6 +62,21 @@ func rowOfBoard(index int64, run puzzle.Run, i int) dataset.Row {
 		Index: index, Rows: new(int64(run.Rows)), Cols: new(int64(run.Cols)),
 		Board: new(string(run.AppendText(nil, i))),
 	}
+}
+
+// labelsOf returns what record k of a chunk is called, and the kept fields that it has.
+func labelsOf(c *puzzle.Chunk, k int, keep []string) (id *string, kept map[string]string) {
+	kept = make(map[string]string)
+	for i := range c.Labels {
+		switch label := string(c.Labels[i].At(k)); {
+		case label == "":
+		case i == 0:
+			id = &label
+		default:
+			kept[keep[i-1]] = label
+		}
+	}
+	return id, kept
 }
 
 // placeOf says where record k of a chunk comes from.

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -101,6 +103,9 @@ func (d *drawing) draw(b *bytes.Buffer, row dataset.Row) {
 	}
 	if row.ID != nil {
 		fmt.Fprintf(b, ", id %s", view.Harmless(*row.ID))
+	}
+	for _, name := range slices.Sorted(maps.Keys(row.Kept)) {
+		fmt.Fprintf(b, ", %s %s", view.Harmless(name), view.Harmless(row.Kept[name]))
 	}
 	b.WriteByte('\n')
 	if row.Reason != nil {

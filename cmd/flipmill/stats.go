@@ -72,8 +72,6 @@ func statsText(m *dataset.Manifest, counts *tally.Tally, c *config.Config, colum
 	return document(s)
 }
 
-func percentage(x float64) string { return fmt.Sprintf("%.2f%%", 100*x) }
-
 // statisticsText is the statistics for people, with bars that lines of so many columns
 // have room for.
 func statisticsText(s *view.Statistics, columns int) []byte {
@@ -93,11 +91,11 @@ func statisticsText(s *view.Statistics, columns int) []byte {
 	for _, z := range s.Sizes {
 		unique, optima := "-", "-"
 		if z.Solved > 0 {
-			unique, optima = percentage(view.Share(z.Unique, z.Solved)), fmt.Sprintf("%.2f", view.Share(z.Optimal, z.Solved))
+			unique, optima = view.Percent(view.Share(z.Unique, z.Solved)), fmt.Sprintf("%.2f", view.Share(z.Optimal, z.Solved))
 		}
 		fmt.Fprintf(w, "%dx%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", z.Rows, z.Cols, z.Nullity,
 			view.Thousands(z.Boards), view.Thousands(z.Solved), view.Thousands(z.Impossible), view.Thousands(z.Unproven),
-			percentage(z.Solvable), percentage(z.Random), unique, optima)
+			view.Percent(z.Solvable), view.Percent(z.Random), unique, optima)
 	}
 	w.Flush() // into memory
 	for _, z := range s.Sizes {
@@ -114,7 +112,7 @@ func sizeBars(b *bytes.Buffer, s *view.SizeStats, columns int) {
 	fmt.Fprintf(b, "\n%-6s min_moves          boards   unique\n", fmt.Sprintf("%dx%d", s.Rows, s.Cols))
 	most := slices.MaxFunc(s.Moves, func(a, b view.Moves) int { return int(min(1, max(-1, a.Boards-b.Boards))) }).Boards
 	for _, m := range s.Moves {
-		beside := fmt.Sprintf("%16d %15s  %7s  ", m.MinMoves, view.Thousands(m.Boards), percentage(view.Share(m.Unique, m.Boards)))
+		beside := fmt.Sprintf("%16d %15s  %7s  ", m.MinMoves, view.Thousands(m.Boards), view.Percent(view.Share(m.Unique, m.Boards)))
 		fmt.Fprintf(b, "%s%s\n", beside, bar(m.Boards, most, columns-len(beside)))
 	}
 }

@@ -318,7 +318,7 @@ func (v *values) cell(rec *Record, text []byte) (rest []byte) {
 	if s.n+len(token) > maxCells {
 		rec.reject(puzzle.TooLarge, "more than %d cells", maxCells)
 	} else if bad := s.squeeze(token); len(bad) > 0 || len(token) == 0 {
-		rec.reject(puzzle.UnknownSymbol, "%.40q is not a cell, want %c (1) or %c (0)", text[:end], s.symbols.On, s.symbols.Off)
+		rec.reject(puzzle.UnknownSymbol, "%.40q is not a cell, want %s", text[:end], s.symbols.Wanted())
 	}
 	return text[end:]
 }

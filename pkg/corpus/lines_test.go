@@ -7,7 +7,7 @@ import (
 	"github.com/flipmill/flipmill/pkg/puzzle"
 )
 
-const noCell = " is not a cell, want 1 (1) or 0 (0)"
+const noCell = " is not a cell, want 1 or 0"
 
 func linesTests() []readTest {
 	sizeless := corpus.Options{Format: corpus.Lines}

@@ -251,7 +251,7 @@ func (p *parquetRows) cell(rec *Record, v parquet.Value, text []byte) {
 		bad = len(text) == 0 || len(s.squeeze(text)) > 0
 	}
 	if bad {
-		rec.reject(puzzle.UnknownSymbol, "%.40q is not a cell, want %c (1) or %c (0)", text, s.symbols.On, s.symbols.Off)
+		rec.reject(puzzle.UnknownSymbol, "%.40q is not a cell, want %s", text, s.symbols.Wanted())
 	}
 }
 

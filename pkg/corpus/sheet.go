@@ -102,8 +102,8 @@ func (s *sheet) field(rec *Record, text []byte, want puzzle.Size) {
 		rest = bytes.TrimPrefix(s.squeeze(rest), []byte{'\r'})
 		switch {
 		case len(rest) > 0 && s.class[rest[0]] != bar && rest[0] != '\n':
-			rec.reject(puzzle.UnknownSymbol, "byte %d of the board: %s is not a cell, want %c (1) or %c (0)",
-				len(text)-len(rest)+1, symbolName(rest), s.symbols.On, s.symbols.Off)
+			rec.reject(puzzle.UnknownSymbol, "byte %d of the board: %s is not a cell, want %s",
+				len(text)-len(rest)+1, symbolName(rest), s.symbols.Wanted())
 		case s.n > maxCells:
 			rec.reject(puzzle.TooLarge, "more than %d cells", maxCells)
 		default:
@@ -290,8 +290,8 @@ func rejectLong(rec *Record, in *scanner) {
 // rejectSymbol rejects a record for the first byte of rest, the end of the
 // scanner's line.
 func (s *sheet) rejectSymbol(rec *Record, in *scanner, rest []byte) {
-	rec.reject(puzzle.UnknownSymbol, "line %d, column %d: %s is not a cell, want %c (1) or %c (0)",
-		in.line, len(in.text)-len(rest)+1, symbolName(rest), s.symbols.On, s.symbols.Off)
+	rec.reject(puzzle.UnknownSymbol, "line %d, column %d: %s is not a cell, want %s",
+		in.line, len(in.text)-len(rest)+1, symbolName(rest), s.symbols.Wanted())
 }
 
 // symbolName names the first character of text, or its first byte where that is

@@ -234,7 +234,7 @@ func TestSources(t *testing.T) {
 	for err = c.Next(&rec); err == nil; err = c.Next(&rec) {
 		got = append(got, rec.Source+": "+show(&rec))
 	}
-	want := []string{"a.txt: 2 2x2 0110", "a.txt: 3 unknown_symbol line 3, column 1: 'x' is not a cell, want 1 (1) or 0 (0)", "b.txt: 1 2x2 1111"}
+	want := []string{"a.txt: 2 2x2 0110", "a.txt: 3 unknown_symbol line 3, column 1: 'x' is not a cell, want 1 or 0", "b.txt: 1 2x2 1111"}
 	if err != io.EOF || !slices.Equal(got, want) {
 		t.Errorf("records %q, then %v", got, err)
 	}

@@ -31,6 +31,8 @@ type Row struct {
 	Nullity      *int64  `json:"nullity"`
 	OptimalCount *int64  `json:"optimal_count"`
 
+	Kept map[string]string `json:"kept,omitempty"` // fields of the corpus, by name: those that it has
+
 	Reason *string `json:"reason,omitempty"` // of a reject, as are the next two
 	Detail *string `json:"detail,omitempty"`
 	Raw    *string `json:"raw,omitempty"`
@@ -221,7 +223,7 @@ func (f *finder) group(group parquet.RowGroup) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	if t, err = readGroup(group, append(Columns(), colReason, colDetail, colRaw)...); err != nil {
+	if t, err = readGroup(group, slices.Concat(Columns(), f.spec.Keep, []string{colReason, colDetail, colRaw})...); err != nil {
 		return err
 	}
 	for _, row := range rows {
@@ -262,6 +264,12 @@ func (f *finder) row(t table, row int) (Row, error) {
 	}
 	if size := f.spec.Size; size != (puzzle.Size{}) { // where its columns were left out
 		r.Rows, r.Cols = new(int64(size.Rows)), new(int64(size.Cols))
+	}
+	r.Kept = make(map[string]string)
+	for _, name := range f.spec.Keep {
+		if value := text(name); value != nil {
+			r.Kept[name] = *value
+		}
 	}
 	for _, cells := range [...]**string{&r.Board, &r.Solution} {
 		if err := f.decode(cells, r); err != nil {

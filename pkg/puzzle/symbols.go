@@ -42,5 +42,13 @@ func ParseSymbols(text string) (Symbols, error) {
 	return s, nil
 }
 
+// Wanted says what a cell can be, for people.
+func (s Symbols) Wanted() string {
+	if s == (Symbols{On: '1', Off: '0'}) {
+		return "1 or 0"
+	}
+	return fmt.Sprintf("%c (1) or %c (0)", s.On, s.Off)
+}
+
 // String returns the form that ParseSymbols reads.
 func (s Symbols) String() string { return fmt.Sprintf("%c=1,%c=0", s.On, s.Off) }

@@ -77,9 +77,13 @@ async function hostile() {
   const page = await open();
   await page.goto(`${url}/jobs/hostile/boards`);
   found.ids = await page.textContent(".cards");
+  const elements = () => page.locator("main img, main script, main b, main [onclick]").count();
+  await page.goto(`${url}/jobs/hostile/boards/0`);
+  found.notes = await page.textContent("main");
+  found.elements = await elements();
   await page.goto(`${url}/jobs/hostile/boards/1`);
   found.reject = await page.textContent("main");
-  found.elements = await page.locator("main img, main script, main b, main [onclick]").count();
+  found.elements += await elements();
   await page.context().close();
 }
 
