@@ -18,7 +18,8 @@ const readAhead = 16
 // logged is a message with its place in the log.
 type logged struct {
 	jetstream.Msg
-	meta *jetstream.MsgMetadata
+	meta   *jetstream.MsgMetadata
+	latest bool // of what was there when the reading of it began, nothing is left
 }
 
 // A consumer is made for each reading of a stream, and the broker allows a stream
@@ -71,7 +72,7 @@ func (c *Conn) snapshot(ctx context.Context, stream string, headersOnly bool, fi
 				if err != nil {
 					return err
 				}
-				if all = append(all, logged{m, meta}); meta.Sequence.Consumer != uint64(len(all)) {
+				if all = append(all, logged{m, meta, meta.NumPending == 0}); meta.Sequence.Consumer != uint64(len(all)) {
 					return errGap
 				}
 				left = meta.NumPending
@@ -102,15 +103,18 @@ const checkInterval = 10 * time.Second
 // consumer is given up when it has said nothing for twice as long: its server is gone.
 const heartbeat = 5 * time.Second
 
-// follow returns the messages of a stream in their order, without end: the
-// consumer is made anew from where it was whenever it or the broker was away.
-// It ends with ErrNotFound when the stream, or its end, is lost.
+// askedAgain is after how long a follower makes sure that it has asked for messages.
+const askedAgain = 250 * time.Millisecond
+
+// follow returns the messages of a stream in their order, from the oldest on and
+// without end: the consumer is made anew from where it was whenever it or the broker
+// was away. It ends with ErrNotFound when the stream, or its end, is lost.
 //
 // The client's ordered consumer does the same, but what it asked a broker that died it
 // waits for ten seconds, and then another one.
-func (c *Conn) follow(ctx context.Context, stream string, from jetstream.DeliverPolicy, filters ...string) iter.Seq2[logged, error] {
+func (c *Conn) follow(ctx context.Context, stream string, filters ...string) iter.Seq2[logged, error] {
 	return func(yield func(logged, error) bool) {
-		f := &follower{conn: c, stream: stream, from: from, filters: filters}
+		f := &follower{conn: c, stream: stream, filters: filters}
 		err := c.do(ctx, func(ctx context.Context) error {
 			s, err := c.js.Stream(ctx, stream)
 			if err == nil {
@@ -155,7 +159,6 @@ func (c *Conn) follow(ctx context.Context, stream string, from jetstream.Deliver
 type follower struct {
 	conn    *Conn
 	stream  string
-	from    jetstream.DeliverPolicy // before the first message
 	filters []string
 	created time.Time
 	last    atomic.Uint64 // place of the latest message
@@ -184,11 +187,12 @@ func (f *follower) read(ctx context.Context, each func(logged) bool) error {
 	return err
 }
 
-// config is that of a consumer which begins after the latest message.
+// config is that of a consumer which begins after the latest message. Of a bucket, which
+// has one message of each subject, all are the last ones.
 func (f *follower) config() jetstream.ConsumerConfig {
 	config := jetstream.ConsumerConfig{
 		FilterSubjects:    f.filters,
-		DeliverPolicy:     f.from,
+		DeliverPolicy:     jetstream.DeliverAllPolicy,
 		AckPolicy:         jetstream.AckNonePolicy,
 		InactiveThreshold: leftBehind,
 		MemoryStorage:     true,
@@ -209,8 +213,12 @@ func (f *follower) readFrom(ctx, link context.Context, consumer jetstream.Consum
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
 	defer context.AfterFunc(link, stop)()
+	// One that is replaced before it is sent comes as what it has become: so as many come
+	// as there are. How many the broker says are left may stay wrong where one was
+	// replaced while the consumer was being made.
+	there := consumer.CachedInfo().NumPending
 	for n := uint64(1); ; n++ {
-		msg, err := messages.Next(jetstream.NextContext(reading))
+		msg, err := nextOf(reading, messages)
 		if err != nil {
 			return fmt.Errorf("%w: %w", errGap, err)
 		}
@@ -222,10 +230,23 @@ func (f *follower) readFrom(ctx, link context.Context, consumer jetstream.Consum
 			return errGap
 		}
 		f.last.Store(meta.Sequence.Stream)
-		if !each(logged{msg, meta}) {
+		if !each(logged{msg, meta, n >= there || meta.NumPending == 0}) {
 			return nil
 		}
 	}
+}
+
+// nextOf returns the next message. The client asks for more whenever it is called, but not
+// while it has not noticed yet that it has asked: where all came meanwhile, nobody would
+// ask again. So it is called again after a while; heartbeats are missed after that.
+func nextOf(ctx context.Context, messages jetstream.MessagesContext) (jetstream.Msg, error) {
+	soon, stop := context.WithTimeout(ctx, askedAgain)
+	defer stop()
+	msg, err := messages.Next(jetstream.NextContext(soon))
+	if err != nil && soon.Err() != nil && ctx.Err() == nil {
+		return messages.Next(jetstream.NextContext(ctx))
+	}
+	return msg, err
 }
 
 // awaitLoss returns an error when the stream is no longer the one that is being

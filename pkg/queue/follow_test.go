@@ -2,7 +2,9 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"sync"
 	"testing"
 	"time"
 
@@ -106,4 +108,77 @@ func TestSnapshotOverLostConnection(t *testing.T) {
 	if len(all) != 2 || cuts.Load() == 0 {
 		t.Errorf("%d jobs, want 2, after %d cuts", len(all), cuts.Load())
 	}
+}
+
+// What is rewritten while somebody begins to watch all the same shows him all that there
+// is: what the broker then says is left to come may stay wrong.
+func TestWatchWhileWritten(t *testing.T) {
+	t.Parallel()
+	ctx := testContext(t)
+	c := setUp(t, Limits{})
+	create(t, c, "a", "b", "c")
+	beside(t, func(worker int) {
+		id := []string{"a", "b", "c", "a"}[worker]
+		for range 100 {
+			var writing sync.WaitGroup
+			writing.Go(func() {
+				err := writeLedger(ctx, c, id, &wire.Ledger{State: wire.Open})
+				if err != nil && !errors.Is(err, ErrConflict) { // of the two that write to a
+					t.Error(err)
+				}
+			})
+			seen := map[string]bool{}
+			for s, err := range c.WatchStandings(ctx) {
+				if err != nil {
+					t.Errorf("%d jobs were seen: %v", len(seen), err)
+				} else if seen[s.Job.ID] = true; len(seen) < 3 {
+					continue
+				}
+				break
+			}
+			for _, err := range c.WatchStanding(ctx, id) {
+				if err != nil {
+					t.Error(err)
+				}
+				break
+			}
+			writing.Wait()
+		}
+	})
+}
+
+// However fast messages come, a follower goes on to ask for more.
+func TestFollowGoesOn(t *testing.T) {
+	t.Parallel()
+	const messages = 5 * readAhead
+	ctx := testContext(t)
+	c := setUp(t, Limits{})
+	for chunk := range int64(messages) {
+		ok(t, c.PublishResult(ctx, wire.ID{Job: "j", Chunk: chunk}, nil))
+	}
+	beside(t, func(int) {
+		for range 50 {
+			f := &follower{conn: c, stream: resultsStream, filters: []string{resultsOf("j")}}
+			n := 0
+			err := f.read(ctx, func(m logged) bool {
+				n++
+				if m.latest != (n == messages) {
+					t.Errorf("message %d: latest %t", n, m.latest)
+				}
+				return n < messages
+			})
+			if err != nil {
+				t.Errorf("after %d messages: %v", n, err)
+			}
+		}
+	})
+}
+
+// beside runs four at a time.
+func beside(t *testing.T, work func(worker int)) {
+	var group sync.WaitGroup
+	for worker := range 4 {
+		group.Go(func() { work(worker) })
+	}
+	group.Wait()
 }

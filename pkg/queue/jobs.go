@@ -309,7 +309,7 @@ func (c *Conn) WatchLedger(ctx context.Context, id string) iter.Seq2[*wire.Ledge
 // watcher takes up to half a minute to notice that the broker was restarted.
 func (c *Conn) watch(ctx context.Context, keys string) iter.Seq2[logged, error] {
 	return func(yield func(logged, error) bool) {
-		for m, err := range c.follow(ctx, bucketStream, jetstream.DeliverLastPerSubjectPolicy, keyPrefix+keys) {
+		for m, err := range c.follow(ctx, bucketStream, keyPrefix+keys) {
 			if err == nil && m.Headers().Get(operationHeader) != "" {
 				continue
 			}

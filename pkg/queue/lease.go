@@ -75,7 +75,7 @@ func (c *Conn) WatchStandings(ctx context.Context) iter.Seq2[*Standing, error] {
 	return func(yield func(*Standing, error) bool) {
 		all := map[string]*Standing{}
 		known := false // all has what there was at the beginning
-		for m, err := range c.follow(ctx, bucketStream, jetstream.DeliverLastPerSubjectPolicy,
+		for m, err := range c.follow(ctx, bucketStream,
 			keyPrefix+"*", keyPrefix+"*"+ledgerSuffix, keyPrefix+"*"+controlSuffix) {
 			if err != nil {
 				yield(nil, fmt.Errorf("watch jobs: %w", err))
@@ -83,7 +83,7 @@ func (c *Conn) WatchStandings(ctx context.Context) iter.Seq2[*Standing, error] {
 			}
 			changed := []*Standing{c.enter(all, m)}
 			if !known {
-				if known = m.meta.NumPending == 0; !known {
+				if known = m.latest; !known {
 					continue
 				}
 				changed = slices.Collect(maps.Values(all))

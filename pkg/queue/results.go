@@ -41,7 +41,7 @@ func (c *Conn) Results(ctx context.Context, job string) iter.Seq2[*Result, error
 			return
 		}
 		c.warnDrift(ctx, resultsStream)
-		for m, err := range c.follow(ctx, resultsStream, jetstream.DeliverAllPolicy, resultsOf(job)) {
+		for m, err := range c.follow(ctx, resultsStream, resultsOf(job)) {
 			if err != nil {
 				yield(nil, fmt.Errorf("follow results of job %s: %w", job, err))
 				return

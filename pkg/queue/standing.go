@@ -144,7 +144,7 @@ func (c *Conn) WatchStanding(ctx context.Context, id string) iter.Seq2[*Standing
 			filter = append(filter, keyPrefix+key)
 		}
 		now := Standing{Order: wire.Proceed}
-		for m, err := range c.follow(ctx, bucketStream, jetstream.DeliverLastPerSubjectPolicy, filter...) {
+		for m, err := range c.follow(ctx, bucketStream, filter...) {
 			if err == nil && m.Headers().Get(operationHeader) == "" {
 				err = now.add(strings.TrimPrefix(m.Subject(), keyPrefix), m.Data(), m.meta.Sequence.Stream, m.meta.Timestamp)
 			}
@@ -152,7 +152,7 @@ func (c *Conn) WatchStanding(ctx context.Context, id string) iter.Seq2[*Standing
 				yield(nil, fmt.Errorf("watch job %s: %w", id, err))
 				return
 			}
-			if m.meta.NumPending > 0 || now.Job == nil {
+			if !m.latest || now.Job == nil {
 				continue
 			}
 			copied := now
