@@ -19,7 +19,7 @@ const readAhead = 16
 type logged struct {
 	jetstream.Msg
 	meta   *jetstream.MsgMetadata
-	latest bool // of what was there when the reading of it began, nothing is left
+	latest bool // to a follower: of what was there when the reading began, nothing is left
 }
 
 // A consumer is made for each reading of a stream, and the broker allows a stream
@@ -72,7 +72,7 @@ func (c *Conn) snapshot(ctx context.Context, stream string, headersOnly bool, fi
 				if err != nil {
 					return err
 				}
-				if all = append(all, logged{m, meta, meta.NumPending == 0}); meta.Sequence.Consumer != uint64(len(all)) {
+				if all = append(all, logged{Msg: m, meta: meta}); meta.Sequence.Consumer != uint64(len(all)) {
 					return errGap
 				}
 				left = meta.NumPending

@@ -19,8 +19,11 @@ const (
 // too long to find out. Up to 1,024 cells it never does at a nullity of 0 or 1, and
 // seldom on small boards.
 func (s *Solver) Minima(target puzzle.Target) []*big.Int {
+	if s.size.Cells() > maxMinimaCells {
+		return nil
+	}
 	m := s.combinations(target)
-	if m == nil || s.size.Cells() > maxMinimaCells {
+	if m == nil {
 		return nil
 	}
 	total := len(m.moves)
